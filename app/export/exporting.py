@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -22,21 +22,23 @@ from app.model.exports.excerpt import Excerpt, Options, branch, selection, whole
 from app.model.exports.files import (
     NEEDS_QT,
     ONE_FILE,
-    TRAINERS,
+    FileFormat,
     Format,
     Piece,
     Trainer,
     file_name,
+    is_readable,
+    is_trainer,
+    new_folder,
     suffix,
     whole_file,
     written,
 )
-from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
 from app.model.exports.html import html
+from app.model.exports.losses import Losses, add_readable
 from app.model.exports.markdown import markdown
 from app.model.exports.plain_text import plain_text
-from app.model.exports.training_records import training_records
-from app.model.exports.training_turns import Losses
+from app.model.exports.training_records import kind_of, training_records
 from app.model.message import MessageId
 from app.model.store import Store
 from worker.sentence import Sentence, SentenceError, joined
@@ -45,15 +47,6 @@ if TYPE_CHECKING:
     from app.export.page_maker import PageMaker
     from app.export.pages import FirstPage
 
-_TEXT_FORMATS = {
-    "md": markdown,
-    "html": html,
-    "txt": plain_text,
-    "openai-jsonl": openai_records,
-    "sharegpt-jsonl": sharegpt_records,
-    "preference-jsonl": preference_records,
-}
-_FINE_TUNING: frozenset[Format] = frozenset({"openai-jsonl", "sharegpt-jsonl"})
 _PREVIEW_CHARACTERS, _PREVIEW_LINES = 20_000, 500
 _PREVIEW_CHARACTERS_PER_LINE = 2_000
 _MAX_NAMES = 5
@@ -93,7 +86,7 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
     @property
     def is_for_training(self) -> bool:
         """Whether the export is a folder for a trainer."""
-        return self.format in TRAINERS
+        return is_trainer(self.format)
 
 
 class ExportProgress(NamedTuple):
@@ -123,9 +116,14 @@ class Preview(Struct, frozen=True):
 
 
 def export(
-    excerpt: Excerpt, format_: Format, path: Path, options: Options, pages: PageMaker | None = None
+    excerpt: Excerpt,
+    format_: FileFormat,
+    path: Path,
+    options: Options,
+    losses: Losses,
+    pages: PageMaker | None = None,
 ) -> Generator[files.Progress]:
-    """Write one conversation to a file and yield the progress.
+    """Write one conversation to a file and yield the progress. `losses` gets what the format leaves out.
 
     Closing the generator early leaves `path` as it was. `pages` makes PDF and DOCX in another process; None means in
     this one, which then needs a `QGuiApplication`. Raises `NothingToExportError`, `OSError`, and `PagesError` with
@@ -136,11 +134,13 @@ def export(
     if format_ in NEEDS_QT:
         yield from _export_pages(excerpt, format_, path, options, pages)
     else:
-        yield from written(path, _texts(excerpt, format_, options), len(excerpt.messages))
+        yield from written(path, _texts(excerpt, format_, options, losses), len(excerpt.messages))
+    if is_readable(format_):
+        add_readable(losses, excerpt, format_)
 
 
 def _export_pages(
-    excerpt: Excerpt, format_: Format, path: Path, options: Options, pages: PageMaker | None
+    excerpt: Excerpt, format_: FileFormat, path: Path, options: Options, pages: PageMaker | None
 ) -> Generator[files.Progress]:
     if pages is None:
         from app.export.page_jobs import made_file
@@ -155,12 +155,12 @@ def _export_pages(
 def export_together(
     excerpts: Iterable[Excerpt],
     num_excerpts: int,
-    format_: Format,
+    format_: FileFormat,
     path: Path,
     options: Options,
     remarks: list[Sentence],
 ) -> Generator[files.Progress]:
-    """Write many conversations to one file and yield how many are done. `remarks` gets what was left out.
+    """Write many conversations to one file and yield how many are done. `remarks` gets what is left out.
 
     Each conversation is read just before it is written. Raises `NothingToExportError` if none of them has anything for
     the format, `OSError`, and `ValueError` for a format that holds one conversation per file.
@@ -169,6 +169,7 @@ def export_together(
         raise ValueError(f"{format_} holds one conversation a file")
     num_done = 0
     empty: list[str] = []
+    losses = Losses()
 
     def counted() -> Iterator[Excerpt]:
         nonlocal num_done
@@ -176,11 +177,10 @@ def export_together(
             yield excerpt
             num_done += 1
 
-    for _ in written(path, _pieces(counted(), format_, options, empty), 0):
+    for _ in written(path, _pieces(counted(), format_, options, empty, losses), 0):
         yield files.Progress(num_done, num_excerpts)
     yield files.Progress(num_excerpts, num_excerpts)
-    if empty:
-        remarks.append(_left_out(empty))
+    remarks += _remarks(losses, empty)
 
 
 def proposed_name(name: str, request: ExportRequest) -> str:
@@ -195,10 +195,11 @@ def run_export(
 
     Raises `NothingToExportError`, `StoreError`, `OSError` and `PagesError`.
     """
-    if request.is_for_training:
-        return (yield from _export_for_training(store, request, path))
+    format_ = request.format
+    if is_trainer(format_):
+        return (yield from _export_for_training(store, request, format_, path))
     if request.is_folder:
-        return (yield from _export_folder(store, request, path, pages))
+        return (yield from _export_folder(store, request, format_, path, pages))
     ids = request.scope.conversation_ids
     if request.scope.is_one:
         try:
@@ -207,15 +208,16 @@ def run_export(
             raise StoreError(
                 Sentence("The conversation was moved to the trash in the meantime. Nothing was exported.")
             ) from None
-        num_messages = len(excerpt.messages)
-        with contextlib.closing(export(excerpt, request.format, path, request.options, pages)) as steps:
+        num_messages, losses = len(excerpt.messages), Losses()
+        with contextlib.closing(export(excerpt, format_, path, request.options, losses, pages)) as steps:
             for step in steps:
                 # The steps of a PDF also count layout and painting.
                 yield ExportProgress(step.done * num_messages // max(step.total, 1), num_messages, is_of_messages=True)
-        return ExportResult(path, 1, () if excerpt.gaps is None else (excerpt.gaps,))
+        gaps = () if excerpt.gaps is None else (excerpt.gaps,)
+        return ExportResult(path, 1, (*gaps, *losses.sentences()))
     problems: list[Sentence] = []
     excerpts = _excerpts(store, request.scope, problems)
-    work = export_together(excerpts, len(ids), request.format, path, request.options, problems)
+    work = export_together(excerpts, len(ids), format_, path, request.options, problems)
     with contextlib.closing(work) as steps:
         for step in steps:
             yield ExportProgress(step.done, step.total, is_of_messages=False)
@@ -235,18 +237,16 @@ def export_for_training(
     if not made.paths:
         raise NothingToExportError(_nothing(trainer, options))
     remarks += made.remarks
-    if made.empty:
-        remarks.append(_left_out(made.empty))
+    remarks += _remarks(made.losses, made.empty)
     return made.paths
 
 
 def _export_for_training(
-    store: Store, request: ExportRequest, folder: Path
+    store: Store, request: ExportRequest, trainer: Trainer, folder: Path
 ) -> Generator[ExportProgress, None, ExportResult]:
     problems: list[Sentence] = []
     excerpts = _excerpts(store, request.scope, problems)
     total = len(request.scope.conversation_ids)
-    trainer = cast(Trainer, request.format)
     with contextlib.closing(export_for_training(excerpts, trainer, folder, request.options, problems)) as steps:
         while True:
             try:
@@ -257,39 +257,31 @@ def _export_for_training(
 
 
 def _export_folder(
-    store: Store, request: ExportRequest, folder: Path, pages: PageMaker | None
+    store: Store, request: ExportRequest, format_: FileFormat, folder: Path, pages: PageMaker | None
 ) -> Generator[ExportProgress, None, ExportResult]:
-    is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    taken = {file.name.casefold() for file in folder.iterdir()}
     made: list[Path] = []
     problems: list[Sentence] = []
     empty: list[str] = []
-    try:
-        for excerpt in _excerpts(store, request.scope, problems):
-            if _nothing_in(excerpt, request.format, request.options) is not None:
-                empty.append(title(excerpt))
-                continue
-            path = folder / file_name(excerpt.conversation.name, suffix(request.format), taken)
-            with contextlib.closing(export(excerpt, request.format, path, request.options, pages)) as steps:
-                for _ in steps:
-                    yield ExportProgress(len(made), len(request.scope.conversation_ids), is_of_messages=False)
-            made.append(path)
-    except BaseException:
-        for path in made:
-            path.unlink(missing_ok=True)
-        _remove_if_new(folder, is_new=is_new)
-        raise
-    if not made:
-        _remove_if_new(folder, is_new=is_new)
-        raise NothingToExportError(_nothing(request.format, request.options))
-    return ExportResult(folder, len(made), (*problems, _left_out(empty)) if empty else tuple(problems))
-
-
-def _remove_if_new(folder: Path, *, is_new: bool) -> None:
-    if is_new:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+    losses = Losses()
+    with new_folder(folder):
+        taken = {file.name.casefold() for file in folder.iterdir()}
+        try:
+            for excerpt in _excerpts(store, request.scope, problems):
+                if _nothing_in(excerpt, format_, request.options) is not None:
+                    empty.append(title(excerpt))
+                    continue
+                path = folder / file_name(excerpt.conversation.name, suffix(format_), taken)
+                with contextlib.closing(export(excerpt, format_, path, request.options, losses, pages)) as steps:
+                    for _ in steps:
+                        yield ExportProgress(len(made), len(request.scope.conversation_ids), is_of_messages=False)
+                made.append(path)
+        except BaseException:
+            for path in made:
+                path.unlink(missing_ok=True)
+            raise
+        if not made:
+            raise NothingToExportError(_nothing(format_, request.options))
+    return ExportResult(folder, len(made), (*problems, *_remarks(losses, empty)))
 
 
 def make_preview(
@@ -318,14 +310,16 @@ def make_preview(
 def _beginning(excerpt: Excerpt, format_: Format, options: Options) -> tuple[str, bool]:
     """Return the beginning of a text file, and whether it is the whole file."""
     text = ""
-    for piece in _texts(excerpt, format_, options):
+    for piece in _texts(excerpt, format_, options, Losses()):
         if len(text) >= _PREVIEW_CHARACTERS:
             return text, False
         text += piece.text
     return text, True
 
 
-def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options, empty: list[str]) -> Iterator[Piece]:
+def _pieces(
+    excerpts: Iterable[Excerpt], format_: FileFormat, options: Options, empty: list[str], losses: Losses
+) -> Iterator[Piece]:
     """Yield the pieces of a file of several conversations; add the names of those without any to `empty`.
 
     Raises `NothingToExportError` at the end if there are none at all.
@@ -342,31 +336,44 @@ def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options, empt
         yield from bough_file(counted())
     else:
         for excerpt in excerpts:
-            has_text = False
-            for piece in _TEXT_FORMATS[format_](excerpt, options):
+            has_text, own = False, Losses()
+            for piece in _texts(excerpt, format_, options, own):
                 has_text = has_text or bool(piece.text)
                 yield piece
             num_full += has_text
-            if not has_text:
+            if has_text:
+                losses.add_all(own)
+            else:
                 empty.append(title(excerpt))
     if not num_full:
         raise NothingToExportError(_nothing(format_, options))
 
 
-def _texts(excerpt: Excerpt, format_: Format, options: Options) -> Iterator[Piece]:
-    if format_ in TRAINERS:
-        return training_records(excerpt, format_, options, Losses())
-    return bough_file([excerpt]) if format_ == "bough" else _TEXT_FORMATS[format_](excerpt, options)
+def _texts(excerpt: Excerpt, format_: Format, options: Options, losses: Losses) -> Iterator[Piece]:
+    """Return the pieces of a text file. Raises `ValueError` for PDF and DOCX, which are no texts."""
+    match format_:
+        case "md":
+            return markdown(excerpt, options)
+        case "html":
+            return html(excerpt, options)
+        case "txt":
+            return plain_text(excerpt, options)
+        case "bough":
+            return bough_file([excerpt])
+        case "pdf" | "docx":
+            raise ValueError(f"{format_} is no text")
+        case _:
+            return training_records(excerpt, format_, options, losses)
 
 
 def _nothing_in(excerpt: Excerpt, format_: Format, options: Options) -> Sentence | None:
     """Return why a conversation has nothing for a format; None if it has something."""
     if format_ == "bough":
         return None
-    if format_ in ONE_FILE or format_ in TRAINERS:
-        has_any = any(piece.text for piece in _texts(excerpt, format_, options))
-    else:
+    if is_readable(format_):
         has_any = any(is_shown(message, options) for message in excerpt.messages)
+    else:
+        has_any = any(piece.text for piece in _texts(excerpt, format_, options, Losses()))
     if has_any:
         return None
     nothing = _nothing(format_, options)
@@ -375,22 +382,27 @@ def _nothing_in(excerpt: Excerpt, format_: Format, options: Options) -> Sentence
 
 
 def _nothing(format_: Format, options: Options) -> Sentence:
-    has_pairs = format_ in TRAINERS and options.records == "preference"
-    if format_ == "preference-jsonl" or has_pairs:
+    if is_readable(format_) or format_ == "bough":
+        return Sentence("There is nothing to export: there are no messages here with these choices.")
+    kind = kind_of(format_, options)
+    if kind == "preference":
         return Sentence(
             "There is nothing to export: no question here has two finished answers to compare. "
             "Export the whole tree, or regenerate an answer first."
         )
-    if format_ == "mlx-lm" and options.records == "completion":
+    if format_ == "mlx-lm" and kind == "completion":
         return Sentence(
             "There is nothing to export: no branch here is one question with a finished answer. Choose branches "
             "as lines."
         )
-    if format_ in TRAINERS:
-        return Sentence("There is nothing to export: there is no finished answer to a question here.")
-    if format_ in _FINE_TUNING:
-        return Sentence("There is nothing to export: there is no finished answer here.")
-    return Sentence("There is nothing to export: there are no messages here with these choices.")
+    return Sentence("There is nothing to export: there is no finished answer to a question here.")
+
+
+def _remarks(losses: Losses, empty: Sequence[str]) -> Iterator[Sentence]:
+    """Yield a sentence for each kind of loss, and one about conversations that have nothing for a format."""
+    yield from losses.sentences()
+    if empty:
+        yield _left_out(empty)
 
 
 def _left_out(names: Sequence[str]) -> Sentence:

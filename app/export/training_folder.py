@@ -9,12 +9,13 @@ from typing import BinaryIO
 
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
-from app.model.exports.files import Trainer, whole_file
+from app.model.exports.files import Trainer, new_folder, staging_folder, whole_file
+from app.model.exports.losses import Losses
 from app.model.exports.training_records import is_for_validation, training_records
-from app.model.exports.training_turns import Losses
+from app.model.own_files import real_file
 from worker.sentence import Sentence
 
-FILES = ("train.jsonl", "valid.jsonl")
+TRAIN, VALID = FILES = ("train.jsonl", "valid.jsonl")
 _BATCH = 4
 """The number of lines that mlx-lm takes at once by default; it refuses a file with fewer."""
 
@@ -28,8 +29,10 @@ class TrainingFolder:
         self._num_lines = dict.fromkeys(FILES, 0)
         self.empty: list[str] = []
         """The names of conversations that have nothing for the trainer."""
+        self.losses = Losses()
+        """The messages of all other conversations that were joined or left out."""
         self.remarks: list[Sentence] = []
-        """Sentences about what was joined or left out, and about small files."""
+        """Sentences about the sides and about small files."""
 
     @property
     def paths(self) -> list[Path]:
@@ -39,51 +42,52 @@ class TrainingFolder:
     def write(self, excerpts: Iterable[Excerpt]) -> Generator[int]:
         """Write the files and yield the number of conversations done.
 
-        Earlier files with these names are replaced, or removed if they would be empty now, once all lines are on the
-        disk. If there are no lines, nothing is changed. Raises `OSError`.
+        Both files are completely on the disk before earlier ones are replaced, or removed if they would be empty now.
+        A new folder appears with both. In a folder that exists, the earlier `valid.jsonl` goes first and the new one
+        comes last: a program that is killed meanwhile leaves `train.jsonl` alone, never the files of two exports. If
+        there are no lines, nothing is changed. Raises `OSError`.
         """
-        losses = Losses()
-        is_new = not self._folder.exists()
+        is_new = not self._folder.is_dir()
+        with (
+            new_folder(self._folder.parent),
+            staging_folder(self._folder if is_new else self._folder / TRAIN) as staged,
+        ):
+            yield from self._write_files(staged, excerpts)
+            if self.paths:
+                self._settle(staged)
+                if is_new:
+                    staged.rename(self._folder)
+                else:
+                    self._replace(staged)
+
+    def _write_files(self, folder: Path, excerpts: Iterable[Excerpt]) -> Generator[int]:
         with contextlib.ExitStack() as stack:
-            if is_new:
-                # A folder that holds the files is not removed.
-                stack.callback(self._remove_if_empty)
             files: dict[str, BinaryIO] = {}
             for number, excerpt in enumerate(excerpts, 1):
                 name = FILES[is_for_validation(excerpt.conversation)]
-                before = self._num_lines[name]
+                before, losses = self._num_lines[name], Losses()
                 for piece in training_records(excerpt, self._trainer, self._options, losses):
                     if piece.text:
                         if name not in files:
-                            self._folder.mkdir(parents=True, exist_ok=True)
-                            files[name] = stack.enter_context(whole_file(self._folder / name))
+                            files[name] = stack.enter_context(whole_file(folder / name))
                         files[name].write(piece.text.encode())
                         self._num_lines[name] += 1
                     yield number - 1
                 if self._num_lines[name] == before:
                     self.empty.append(title(excerpt))
+                else:
+                    self.losses.add_all(losses)
                 yield number
-        self._settle()
-        self.remarks += losses.sentences()
 
-    def _remove_if_empty(self) -> None:
-        with contextlib.suppress(OSError):
-            self._folder.rmdir()
-
-    def _settle(self) -> None:
-        """Leave no empty side and no file of an earlier export."""
-        train, valid = (self._folder / name for name in FILES)
-        if not self.paths:
-            return
-        if self._num_lines["train.jsonl"] == 0:
-            valid.replace(train)
-            self._num_lines = {"train.jsonl": self._num_lines["valid.jsonl"], "valid.jsonl": 0}
+    def _settle(self, folder: Path) -> None:
+        """Let `train.jsonl` have the lines if there are none for it, and say what a trainer needs to know."""
+        if self._num_lines[TRAIN] == 0:
+            (folder / VALID).replace(folder / TRAIN)
+            self._num_lines = {TRAIN: self._num_lines[VALID], VALID: 0}
             self.remarks.append(
                 Sentence("All of these conversations are for validation by their ids; train.jsonl has them instead.")
             )
-        elif self._num_lines["valid.jsonl"] == 0:
-            valid.unlink(missing_ok=True)
-        if self._num_lines["valid.jsonl"] == 0:
+        if self._num_lines[VALID] == 0:
             self.remarks.append(
                 Sentence("There is no valid.jsonl, because none of these conversations is for validation.")
             )
@@ -92,3 +96,10 @@ class TrainingFolder:
             self.remarks.append(
                 Sentence("A file has fewer lines than mlx-lm takes at once. Add --batch-size {num} there.", num=small)
             )
+
+    def _replace(self, staged: Path) -> None:
+        train, valid = (real_file(self._folder / name) for name in FILES)
+        valid.unlink(missing_ok=True)
+        (staged / TRAIN).replace(train)
+        if self._num_lines[VALID]:
+            (staged / VALID).replace(valid)

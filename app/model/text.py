@@ -23,6 +23,18 @@ def as_title(text: str) -> str:
     return " ".join(one_line(BIDI_CONTROLS.sub("", text), " ").split())
 
 
+_LEADING_MARKS = "#>*-_`~ \t\r\n"
+_LINE_MARKS = re.compile(r"^[ \t]*(?:#{1,6}|>|[-*+])[ \t]+", re.MULTILINE)
+_LINK = re.compile(r"!?\[(?P<text>[^\]\n]*)\]\([^()\s]*\)")
+_INLINE_MARKS = re.compile(r"\*\*|`")
+
+
+def plain_words(text: str) -> str:
+    """Return a text in one line, without those marks of Markdown that are rarely a part of the text itself."""
+    text = _LINE_MARKS.sub("", text.lstrip(_LEADING_MARKS))
+    return " ".join(_INLINE_MARKS.sub("", _LINK.sub(r"\g<text>", text)).split())
+
+
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNESCAPED = {escape[1]: character for character, escape in _ESCAPES.items()}
 

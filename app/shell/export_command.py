@@ -7,13 +7,25 @@ import contextlib
 import locale
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
 from app.export.exporting import NothingToExportError, export, export_for_training, export_together
 from app.model.database import StoreError
 from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
-from app.model.exports.files import NEEDS_QT, ONE_FILE, TRAINERS, Format, Progress, file_name, suffix
+from app.model.exports.files import (
+    NEEDS_QT,
+    ONE_FILE,
+    FileFormat,
+    Format,
+    Progress,
+    Trainer,
+    file_name,
+    is_trainer,
+    new_folder,
+    suffix,
+)
+from app.model.exports.losses import Losses
 from app.model.exports.training_records import KINDS
 from app.model.imports.blocks import object_of
 from app.model.message import Conversation
@@ -40,7 +52,7 @@ def export_conversations(store: Store, chosen: argparse.Namespace, places: Place
         records=chosen.lines,
         language=_language(places),
     )
-    if format_ in TRAINERS and chosen.lines not in KINDS[format_]:
+    if is_trainer(format_) and chosen.lines not in KINDS[format_]:
         kinds = ", ".join(f"“{kind}”" for kind in KINDS[format_])
         raise FailedError(f"{format_} can't be trained with “{chosen.lines}”. Nothing was exported. Use {kinds}.")
     conversations, missing = conversations_named(store, None if chosen.all else chosen.conversation)
@@ -48,54 +60,88 @@ def export_conversations(store: Store, chosen: argparse.Namespace, places: Place
         print_error(f"There is no conversation “{name}”.")
     if missing and not conversations:
         return 1
-    out: Path = chosen.out
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FailedError(f"{out} can't be created ({error.strerror}). Name another folder.") from error
     if format_ in NEEDS_QT:
         _make_qt_application()
+    work = _Export(store, conversations, options, is_branch=chosen.branch)
+    out: Path = chosen.out
+    try:
+        if is_trainer(format_):
+            num_failed = work.write_for_training(format_, out)
+        else:
+            with new_folder(out):
+                num_failed = work.write_files(format_, out)
+    except OSError as error:
+        raise FailedError(f"{out} can't be created ({error.strerror}). Name another folder.") from error
+    for remark in work.remarks:
+        print_error(remark)
+    return 1 if missing or num_failed or work.gaps else 0
 
-    gaps: list[Sentence] = []
-    left_out: list[Sentence] = []
 
-    def excerpt(conversation: Conversation) -> Excerpt:
-        found = branch(store, conversation.id) if chosen.branch else whole_tree(store, conversation.id)
-        if found.gaps is not None:
-            gaps.append(found.gaps)
-        return found
+class _Export:
+    """One export of several conversations."""
 
-    def export_one(conversation: Conversation, path: Path) -> Generator[Progress]:
-        # Reading the conversation is part of the work that may fail.
-        yield from export(excerpt(conversation), format_, path, options)
+    def __init__(
+        self, store: Store, conversations: Sequence[Conversation], options: Options, *, is_branch: bool
+    ) -> None:
+        self._store, self._conversations, self._options, self._is_branch = store, conversations, options, is_branch
+        self._losses = Losses()
+        self._left_out: list[Sentence] = []
+        self.gaps: list[Sentence] = []
+        """Sentences about conversations that are damaged."""
 
-    num_failed = len(missing)
-    taken: set[str] = set()
-    if format_ in TRAINERS:
+    @property
+    def remarks(self) -> Iterable[Sentence]:
+        """Sentences about all that was left out, joined or damaged."""
+        return (*self._left_out, *self._losses.sentences(), *self.gaps)
+
+    def write_files(self, format_: FileFormat, folder: Path) -> int:
+        """Write a file for each conversation or one for all; return how many could not be written."""
+        taken: set[str] = set()
+        if format_ in ONE_FILE:
+            name = "Conversations" if len(self._conversations) != 1 else self._conversations[0].name
+            path = folder / file_name(name, suffix(format_), taken)
+            work = export_together(
+                map(self._excerpt, self._conversations),
+                len(self._conversations),
+                format_,
+                path,
+                self._options,
+                self._left_out,
+            )
+            return int(not _is_written(path, work, "conversations", ""))
+        num_failed = 0
+        for conversation in self._conversations:
+            path = folder / file_name(conversation.name, suffix(format_), taken)
+            work = self._one(conversation, format_, path)
+            num_failed += not _is_written(path, work, "messages", conversation.name)
+        return num_failed
+
+    def write_for_training(self, trainer: Trainer, folder: Path) -> int:
+        """Write a folder for a trainer; return 1 if it could not be written, else 0."""
         files: list[Path] = []
 
-        def folder() -> Generator[Progress]:
-            steps = export_for_training(map(excerpt, conversations), format_, out, options, left_out)
+        def steps() -> Generator[Progress]:
+            excerpts = map(self._excerpt, self._conversations)
+            work = export_for_training(excerpts, trainer, folder, self._options, self._left_out)
             while True:
                 try:
-                    yield Progress(next(steps), len(conversations))
+                    yield Progress(next(work), len(self._conversations))
                 except StopIteration as end:
                     files.extend(end.value)
                     return
 
-        num_failed += not _is_written(out, folder(), "conversations", "", files)
-    elif format_ in ONE_FILE:
-        name = "Conversations" if len(conversations) != 1 else conversations[0].name
-        path = out / file_name(name, suffix(format_), taken)
-        work = export_together(map(excerpt, conversations), len(conversations), format_, path, options, left_out)
-        num_failed += not _is_written(path, work, "conversations", "")
-    else:
-        for conversation in conversations:
-            path = out / file_name(conversation.name, suffix(format_), taken)
-            num_failed += not _is_written(path, export_one(conversation, path), "messages", conversation.name)
-    for remark in (*left_out, *gaps):
-        print_error(remark)
-    return 1 if num_failed or gaps else 0
+        return int(not _is_written(folder, steps(), "conversations", "", files))
+
+    def _one(self, conversation: Conversation, format_: FileFormat, path: Path) -> Generator[Progress]:
+        # Reading the conversation is part of the work that may fail.
+        yield from export(self._excerpt(conversation), format_, path, self._options, self._losses)
+
+    def _excerpt(self, conversation: Conversation) -> Excerpt:
+        read = branch if self._is_branch else whole_tree
+        found = read(self._store, conversation.id)
+        if found.gaps is not None:
+            self.gaps.append(found.gaps)
+        return found
 
 
 def _language(places: Places) -> str:

@@ -4593,6 +4593,34 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess wird gerade beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
+        <source>Answers without their words beside a tool call, because lines of this kind have no field for both: {num}.</source>
+        <translation>Antworten ohne ihre Worte neben einem Werkzeugaufruf, weil solche Zeilen kein Feld für beides haben: {num}.</translation>
+    </message>
+    <message>
+        <source>Conversations without their folder or project, which only the format “Bough” keeps: {num}.</source>
+        <translation>Unterhaltungen ohne ihren Ordner oder ihr Projekt, die nur das Format „Bough“ behält: {num}.</translation>
+    </message>
+    <message>
+        <source>Messages left out, because they belong to no pair of answers: {num}.</source>
+        <translation>Nachrichten weggelassen, weil sie zu keinem Paar von Antworten gehören: {num}.</translation>
+    </message>
+    <message>
+        <source>Messages without the name of their branch, their star or their pin, because records for training have no field for them: {num}.</source>
+        <translation>Nachrichten ohne den Namen ihres Zweigs, ihren Stern oder ihre Anheftung, weil Zeilen zum Trainieren kein Feld dafür haben: {num}.</translation>
+    </message>
+    <message>
+        <source>Pictures and files left out, because records for training are texts: {num}.</source>
+        <translation>Bilder und Dateien weggelassen, weil Zeilen zum Trainieren Texte sind: {num}.</translation>
+    </message>
+    <message>
+        <source>Pictures and files named without their content: {num}.</source>
+        <translation>Bilder und Dateien nur genannt, ohne ihren Inhalt: {num}.</translation>
+    </message>
+    <message>
+        <source>Questions and results of tools left out, because no finished answer follows them: {num}.</source>
+        <translation>Fragen und Ergebnisse von Werkzeugen weggelassen, weil keine fertige Antwort auf sie folgt: {num}.</translation>
+    </message>
+    <message>
         <source>There is nothing to export: no branch here is one question with a finished answer. Choose branches as lines.</source>
         <translation>Es gibt nichts zu exportieren: Kein Zweig hier ist eine einzige Frage mit einer fertigen Antwort. Wählen Sie Zweige als Zeilen.</translation>
     </message>
@@ -6093,10 +6121,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>There is nothing to export: there are no messages here with these choices.</source>
         <translation>Es gibt nichts zu exportieren: Mit dieser Auswahl gibt es hier keine Nachrichten.</translation>
-    </message>
-    <message>
-        <source>There is nothing to export: there is no finished answer here.</source>
-        <translation>Es gibt nichts zu exportieren: Es gibt hier keine fertige Antwort.</translation>
     </message>
     <message>
         <source>There is nothing to export: there is no finished answer to a question here.</source>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Literal
 
 import psutil
 import pytest
@@ -16,6 +17,7 @@ from app.export.page_maker import PageMaker, PagesError
 from app.export.printing import paper_of, print_pages, print_to_file
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
 from app.model.exports.files import Format
+from app.model.exports.losses import Losses
 from app.model.message import MAX_MS
 from app.model.store import Store
 from tests.app.model.stores import sql
@@ -161,16 +163,17 @@ def _page_processes() -> list[psutil.Process]:
 
 @pytest.mark.parametrize("format_", ["pdf", *in_long_runs(["docx"])])
 def test_an_endless_export_is_cancelled_at_once_and_the_next_one_is_whole(
-    pages: PageMaker, tmp_path: Path, format_: Format
+    pages: PageMaker, tmp_path: Path, format_: Literal["pdf", "docx"]
 ) -> None:
     path = tmp_path / f"out.{format_}"
     path.write_text("before")
-    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), format_, path, Options(), pages)
+    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), format_, path, Options(), Losses(), pages)
     while next(steps).done < 1:  # the question is laid out; the table takes minutes
         pass
     steps.close()
     assert path.read_text() == "before"
-    assert list(export(_excerpt_of(tmp_path, "A short answer."), format_, path, Options(), pages))[-1].done > 0
+    short = _excerpt_of(tmp_path, "A short answer.")
+    assert list(export(short, format_, path, Options(), Losses(), pages))[-1].done > 0
     assert path.stat().st_size > 1000
     assert not list(tmp_path.glob(".bough-*"))
 
@@ -180,7 +183,7 @@ def test_when_the_process_dies_a_sentence_says_so_and_the_next_export_is_whole(
 ) -> None:
     path = tmp_path / "out.pdf"
     path.write_text("before")
-    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "pdf", path, Options(), pages)
+    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "pdf", path, Options(), Losses(), pages)
     while next(steps).done < 1:
         pass
     for process in _page_processes():
@@ -190,7 +193,7 @@ def test_when_the_process_dies_a_sentence_says_so_and_the_next_export_is_whole(
     assert str(raised.value).startswith("The process that makes the pages ended unexpectedly")
     assert "Nothing was written." in str(raised.value)
     assert path.read_text() == "before"
-    assert list(export(_excerpt_of(tmp_path, "A short answer."), "pdf", path, Options(), pages))
+    assert list(export(_excerpt_of(tmp_path, "A short answer."), "pdf", path, Options(), Losses(), pages))
     assert path.read_bytes().startswith(b"%PDF")
 
 
@@ -225,7 +228,9 @@ def test_pages_that_need_too_much_memory_end_in_a_sentence(
     pages: PageMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.export.page_maker._MEMORY_BYTES", 100 << 20)
-    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "docx", tmp_path / "x.docx", Options(), pages)
+    steps = export(
+        _excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "docx", tmp_path / "x.docx", Options(), Losses(), pages
+    )
     with pytest.raises(PagesError, match="Making the pages needs more than 100 MiB"):
         list(steps)
     assert not (tmp_path / "x.docx").exists()

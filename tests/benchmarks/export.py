@@ -118,15 +118,14 @@ def _import(file: Path, folder: Path) -> dict[str, float]:
 def _export(format_: str, folder: Path) -> dict[str, float]:
     from PySide6.QtGui import QGuiApplication
 
-    from app.export.exporting import export
-    from app.model.exports.excerpt import Options, whole_tree
+    from app.export.exporting import ExportRequest, Scope, run_export
     from app.model.store import Store
 
     application = QGuiApplication([])
     store = Store(folder / "conversations.sqlite3")
     started = time.perf_counter()
-    part = whole_tree(store, store.conversations.all()[0].id)
-    for _ in export(part, format_, folder / "out", Options()):  # pyright: ignore[reportArgumentType]
+    scope = Scope(conversation_ids=(store.conversations.all()[0].id,))
+    for _ in run_export(store, ExportRequest(scope=scope, format=format_), folder / "out"):  # pyright: ignore[reportArgumentType]
         pass
     seconds = time.perf_counter() - started
     store.close()

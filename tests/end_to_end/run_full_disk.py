@@ -12,10 +12,9 @@ from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication
 
-from app.export.exporting import export
+from app.export.exporting import ExportRequest, Scope, run_export
 from app.model.database import StoreError
-from app.model.exports.excerpt import Options, whole_tree
-from app.model.exports.files import FORMATS
+from app.model.exports.files import FORMATS, is_trainer
 from app.model.imports.importing import import_files
 from app.model.store import Store
 
@@ -49,9 +48,11 @@ def main(folder: Path) -> None:
         while rest.write(bytes(512)):
             pass
     errors: dict[str, int | None] = {}
+    scope = Scope(conversation_ids=(conversation.id,))
     for format_ in FORMATS:
+        out = folder / "trained" if is_trainer(format_) else document
         try:
-            for _ in export(whole_tree(store, conversation.id), format_, document, Options()):
+            for _ in run_export(store, ExportRequest(scope=scope, format=format_), out):
                 pass
         except OSError as error:
             errors[format_] = error.errno

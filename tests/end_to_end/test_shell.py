@@ -113,7 +113,7 @@ def test_an_export_with_nothing_in_it_fails_and_makes_no_file(folder: Path, tmp_
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("There is nothing to export: no question here has two finished answers to compare.")
-    assert not list((tmp_path / "out").iterdir())
+    assert not (tmp_path / "out").exists()
     done = _bough("export", "--all", "--format", "preference-jsonl", "--out", tmp_path / "out", folder=folder)
     assert done.returncode == 0
     assert done.stderr == "Conversations left out, because they have nothing for this format: 1 (“planted”).\n"

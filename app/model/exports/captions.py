@@ -11,7 +11,7 @@ from typing import NamedTuple
 from app.model.attachment import fenced_file, split_file
 from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.message import Message, MessageId, Record, State
-from app.model.text import as_title, language_of
+from app.model.text import as_title, language_of, plain_words
 from app.model.thoughts import thought_of
 from worker.sentence import size_text
 
@@ -60,9 +60,11 @@ def heading(message: Message) -> str:
 
 
 def marks(message: Message) -> str:
-    """Return in one line what the user marked: the name of the branch that begins here, a star. Empty if nothing."""
+    """Return in one line what the user marked: the name of the branch that begins here, a star, a pin; may be empty."""
     name = as_title(message.name)
-    return " · ".join(part for part in (f"Branch “{name}”" if name else "", _starred(message)) if part)
+    starred = "" if message.starred_ms is None else "Starred"
+    pinned = "" if message.pinned_ms is None else "Pinned"
+    return " · ".join(part for part in (f"Branch “{name}”" if name else "", starred, pinned) if part)
 
 
 def ending(message: Message) -> str:
@@ -75,10 +77,6 @@ def ending(message: Message) -> str:
     if state and error:
         return f"{state}: {error}"
     return error or (f"{state}." if state else "")
-
-
-def _starred(message: Message) -> str:
-    return "" if message.starred_ms is None else "Starred"
 
 
 def when(ms: int) -> str:
@@ -104,8 +102,8 @@ def language(excerpt: Excerpt, options: Options) -> str:
 
 
 def first_words(message: Message) -> str:
-    """Return the beginning of a message in one line."""
-    line = as_title(split_reasoning(message).answer[: 20 * _FIRST_WORDS])
+    """Return the beginning of a message in one line, without marks of Markdown."""
+    line = as_title(plain_words(split_reasoning(message).answer[: 20 * _FIRST_WORDS]))
     return line if len(line) <= _FIRST_WORDS else f"{line[:_FIRST_WORDS].rstrip()}…"
 
 

@@ -10,35 +10,33 @@ import itertools
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
+from typing_extensions import TypeIs
+
 from app.model.own_files import real_file
 from app.model.text import as_title
 
-Format: TypeAlias = Literal[
-    "md",
-    "html",
-    "pdf",
-    "txt",
-    "docx",
-    "openai-jsonl",
-    "sharegpt-jsonl",
-    "preference-jsonl",
-    "mlx-lm",
-    "trl",
-    "axolotl",
-    "bough",
-]
+ReadableFormat: TypeAlias = Literal["md", "html", "pdf", "txt", "docx"]
+"""Formats for readers, with one conversation a file."""
+LineFormat: TypeAlias = Literal["openai-jsonl", "sharegpt-jsonl", "preference-jsonl"]
+"""Formats for fine-tuning in one file."""
 Trainer: TypeAlias = Literal["mlx-lm", "trl", "axolotl"]
-"""Formats that are folders with `train.jsonl` and `valid.jsonl`."""
-FORMATS: tuple[Format, ...] = get_args(Format)
+"""Formats for fine-tuning that are folders with `train.jsonl` and `valid.jsonl`."""
+FileFormat: TypeAlias = Literal[ReadableFormat, LineFormat, "bough"]
+Format: TypeAlias = Literal[FileFormat, Trainer]
+READABLE: tuple[ReadableFormat, ...] = get_args(ReadableFormat)
+LINES: tuple[LineFormat, ...] = get_args(LineFormat)
 TRAINERS: tuple[Trainer, ...] = get_args(Trainer)
+FILE_FORMATS: tuple[FileFormat, ...] = (*READABLE, *LINES, "bough")
+FORMATS: tuple[Format, ...] = (*READABLE, *LINES, *TRAINERS, "bough")
 
 NEEDS_QT: frozenset[Format] = frozenset({"pdf", "docx"})
-ONE_FILE: frozenset[Format] = frozenset({"openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"})
+ONE_FILE: frozenset[Format] = frozenset((*LINES, "bough"))
 """Formats in which one file holds many conversations."""
 
 _SUFFIXES: dict[Format, str] = {
@@ -69,6 +67,14 @@ class Progress(NamedTuple):
 
     done: int
     total: int
+
+
+def is_trainer(format_: Format) -> TypeIs[Trainer]:
+    return format_ in TRAINERS
+
+
+def is_readable(format_: Format) -> TypeIs[ReadableFormat]:
+    return format_ in READABLE
 
 
 def suffix(format_: Format) -> str:
@@ -115,17 +121,44 @@ def whole_file(path: Path) -> Generator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def new_folder(path: Path) -> Generator[None]:
+    """Make a folder where it is missing, with those above it. On leaving, made folders that are empty are removed.
+
+    Raises `OSError`.
+    """
+    made = list(itertools.takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            for folder in made:
+                folder.rmdir()
+
+
+@contextlib.contextmanager
+def staging_folder(beside: Path) -> Generator[Path]:
+    """Make an empty folder beside a path, and remove it with all that is left in it. Raises `OSError`."""
+    _remove_abandoned(beside.parent)
+    folder = beside.with_name(f".bough-{secrets.token_hex(8)}")
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_abandoned(folder: Path) -> None:
-    """Remove the temporary files of exports that were killed."""
+    """Remove the temporary files and folders of exports that were killed."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         before_s = time.time() - _ABANDONED_AFTER_S
         for entry in itertools.islice(entries, _MAX_SCANNED):
-            if (
-                _TEMPORARY.fullmatch(entry.name)
-                and entry.is_file(follow_symlinks=False)
-                and entry.stat(follow_symlinks=False).st_mtime < before_s
-            ):
-                Path(entry.path).unlink(missing_ok=True)
+            if _TEMPORARY.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before_s:
+                if entry.is_file(follow_symlinks=False):
+                    Path(entry.path).unlink(missing_ok=True)
+                elif entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def written(path: Path, pieces: Iterable[Piece], num_messages: int) -> Generator[Progress]:

@@ -36,7 +36,7 @@ from app.export.exporting import (
 )
 from app.export.page_maker import PageMaker
 from app.model.exports.excerpt import Options, RecordKind
-from app.model.exports.files import FORMATS, TRAINERS, Format, file_name, suffix
+from app.model.exports.files import FORMATS, Format, file_name, is_trainer, suffix
 from app.model.exports.training_records import KINDS
 from app.numbers import counted
 from app.sentences import translated
@@ -229,7 +229,8 @@ class ExportWindow(Sheet):
 
     def _offer_lines(self) -> None:
         """Offer the kinds of lines that the chosen trainer loads, and keep the chosen one if it is among them."""
-        kinds = next((KINDS[trainer] for trainer in TRAINERS if trainer == self.formats.currentData()), ())
+        format_: Format = self.formats.currentData()
+        kinds = KINDS[format_] if is_trainer(format_) else ()
         self.lines.setVisible(bool(kinds))
         if [self.lines.itemData(index) for index in range(self.lines.count())] == list(kinds):
             return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
 from app.costs.worker_queries import Cost
 from app.model.message import Message, MessageId
+from app.model.text import plain_words
 from app.model.thoughts import thought_of
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import beginning
@@ -17,10 +17,6 @@ _MAX_CHARS = 400
 """Only this many characters of a message are searched for its first words."""
 _MAX_SHORT_CHARS = 80
 """The length of shortened texts in characters. Screen readers read short texts quickly."""
-_LEADING_MARKS = "#>*-_`~ \t\r\n"
-"""Markdown characters at the beginning of a line."""
-_INLINE_MARKS = re.compile(r"\*\*|`")
-"""Markdown characters inside a line that are rarely part of the text itself."""
 
 
 def role_text(message: Message) -> str:
@@ -44,8 +40,7 @@ def first_words(message: Message) -> str:
     text, thought = message.text, thought_of(message)
     if thought is not None:
         text = text[thought.answer_start :] or thought.text
-    words = " ".join(_INLINE_MARKS.sub("", text[:_MAX_CHARS].lstrip(_LEADING_MARKS)).split())
-    if words:
+    if words := plain_words(text[:_MAX_CHARS]):
         return words
     if message.role == "system":
         return QCoreApplication.translate("Tree", "No system prompt")

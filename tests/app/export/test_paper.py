@@ -28,6 +28,7 @@ from app.export.paper_document import TEXT_PX, PaperDocument, fill
 from app.export.pdf_text import BLANK_FIRST, UnmappedCharacters, look_alikes, renamed, replaced_text
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
 from app.model.exports.formula import formula
+from app.model.exports.losses import Losses
 from app.model.message import Record, Role
 from app.model.store import Store
 
@@ -70,7 +71,7 @@ def excerpt(tmp_path: Path, qapp: QApplication) -> Iterator[Excerpt]:
 
 
 def _written(excerpt: Excerpt, format_: Any, path: Path, options: Options | None = None) -> Path:
-    progress = list(export(excerpt, format_, path, options or Options()))
+    progress = list(export(excerpt, format_, path, options or Options(), Losses()))
     assert [step.done for step in progress] == sorted(step.done for step in progress)
     assert progress[-1].done == progress[-1].total
     return path

@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 from PySide6.QtWidgets import QApplication
 
-from app.export.exporting import export
+from app.export.exporting import export, export_for_training
 from app.model.attachment import Attachment
 from app.model.exports.bough_file import bough_file
 from app.model.exports.captions import ending
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
-from app.model.exports.files import FORMATS, NEEDS_QT, TRAINERS, Format
-from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
+from app.model.exports.files import FORMATS, LINES, NEEDS_QT, TRAINERS, Format, is_trainer
 from app.model.exports.html import html
+from app.model.exports.losses import Losses
 from app.model.exports.markdown import markdown, to_markdown
 from app.model.exports.plain_text import plain_text
+from app.model.exports.training_records import training_records
 from app.model.generation_settings import GenerationSettings
 from app.model.grafts import Graft
 from app.model.local_paths import name_of, without_folders
@@ -113,8 +114,11 @@ def _excerpts(draw: st.DrawFn) -> Excerpt:
 @settings(max_examples=60)
 def test_no_export_contains_a_folder(excerpt: Excerpt) -> None:
     options = Options(statistics=True)
-    formats = (markdown, html, plain_text, openai_records, sharegpt_records, preference_records)
-    made = ["".join(piece.text for piece in format_(excerpt, options)) for format_ in formats]
+    made = ["".join(piece.text for piece in format_(excerpt, options)) for format_ in (markdown, html, plain_text)]
+    made += [
+        "".join(piece.text for piece in training_records(excerpt, name, options, Losses()))
+        for name in (*LINES, *TRAINERS)
+    ]
     made += ["".join(piece.text for piece in bough_file([excerpt])), to_markdown("n", excerpt.path)]
     for text in made:
         assert _SECRET not in text
@@ -128,7 +132,7 @@ def test_no_export_contains_a_folder(excerpt: Excerpt) -> None:
         assert record["hook_options"][record["hooks"][0]]["n"] == 1
 
 
-@pytest.mark.parametrize("format_", [name for name in FORMATS if name not in TRAINERS])
+@pytest.mark.parametrize("format_", FORMATS)
 def test_no_file_contains_a_folder(format_: Format, tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
     path = f"/home/{_SECRET}/my models/smol"
@@ -137,24 +141,32 @@ def test_no_file_contains_a_folder(format_: Format, tmp_path: Path, qapp: QAppli
     messages = [
         Message(id=1, parent_id=None, role="root", text=""),
         Message(id=2, parent_id=1, role="user", text="Why?"),
-        Message(id=3, parent_id=2, role="assistant", text="So.", state="stopped", record=record),
-        Message(id=4, parent_id=2, role="assistant", text="Or so.", state="cut", record=record),
+        Message(id=3, parent_id=2, role="assistant", text="So.", record=record),
+        Message(id=4, parent_id=2, role="assistant", text="So, so.", record=record),
+        Message(id=5, parent_id=2, role="assistant", text="Or so.", state="cut", record=record),
     ]
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0, model=path)
     file = tmp_path / "out"
-    for _ in export(Excerpt(conversation, messages, {}, messages[:3]), format_, file, Options(statistics=True)):
-        pass
-    if format_ not in NEEDS_QT:
-        text = file.read_text(encoding="utf-8")
-    elif format_ == "pdf":
-        reader = PdfReader(file)
-        text = " ".join(page.extract_text() for page in reader.pages) + str(reader.metadata)
+    excerpt, options = Excerpt(conversation, messages, {}, messages[:3]), Options(statistics=True)
+    if is_trainer(format_):
+        list(export_for_training([excerpt], format_, file, options, []))
+        text = " ".join(made.read_text(encoding="utf-8") for made in file.iterdir())
     else:
-        with zipfile.ZipFile(file) as archive:
-            text = " ".join(archive.read(name).decode("utf-8", "replace") for name in archive.namelist())
+        list(export(excerpt, format_, file, options, Losses()))
+        text = _text_of(file, format_)
     assert _SECRET not in text
     assert "my models" not in text
     assert "So" in text
+
+
+def _text_of(file: Path, format_: Format) -> str:
+    if format_ not in NEEDS_QT:
+        return file.read_text(encoding="utf-8")
+    if format_ == "pdf":
+        reader = PdfReader(file)
+        return " ".join(page.extract_text() for page in reader.pages) + str(reader.metadata)
+    with zipfile.ZipFile(file) as archive:
+        return " ".join(archive.read(name).decode("utf-8", "replace") for name in archive.namelist())
 
 
 def test_neither_a_hit_nor_the_list_contains_a_folder(

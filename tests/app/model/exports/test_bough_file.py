@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from app.export.exporting import export, export_together
 from app.model.attachment import Attachment
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
+from app.model.exports.losses import Losses
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Conversation, Message, Record
 from app.model.project import Project, is_of_project
@@ -22,7 +23,7 @@ from tests.app.trees import drawn, plant
 
 
 def _written(excerpt: Excerpt, path: Path) -> bytes:
-    for _ in export(excerpt, "bough", path, Options()):
+    for _ in export(excerpt, "bough", path, Options(), Losses()):
         pass
     return path.read_bytes()
 

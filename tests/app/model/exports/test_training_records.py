@@ -24,8 +24,8 @@ from typing_extensions import override
 from app.export.training_folder import TrainingFolder
 from app.model.exports.excerpt import Excerpt, Options, RecordKind, whole_tree
 from app.model.exports.files import TRAINERS, Trainer
+from app.model.exports.losses import Losses
 from app.model.exports.training_records import KINDS, is_for_validation, training_records
-from app.model.exports.training_turns import Losses
 from app.model.message import Conversation, MessageId, Record, Role, Sent, State, Tool, ToolCall
 from app.model.notes import fenced, note
 from app.model.store import Store
@@ -129,10 +129,10 @@ def test_pairs_have_the_shown_answer_and_each_other_one(store: Store) -> None:
     good, bad = {"role": "assistant", "content": "good"}, {"role": "assistant", "content": "bad"}
     pairs, said = _records(chain.excerpt(), "trl", "preference")
     assert pairs == [{"prompt": _START, "chosen": [{**good, "reasoning_content": "a"}], "rejected": [bad]}]
-    assert said == []
+    assert said == [_INCOMPLETE]
     pairs, said = _records(chain.excerpt(), "axolotl", "preference")
     assert pairs == [{"messages": _START, "chosen": good, "rejected": bad}]
-    assert said == ["Answers without their reasoning, because lines of this kind have no field for it: 1."]
+    assert said == [_INCOMPLETE, "Answers without their reasoning, because lines of this kind have no field for it: 1."]
 
 
 def test_completions_of_mlx_lm_are_one_question_and_one_answer(store: Store) -> None:
