@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.model.exports.excerpt import Excerpt
 from app.model.grafts import Graft
-from app.model.imports.importing import Progress, Summary, import_files
+from app.model.imports.importing import Summary, import_files
 from app.model.message import Alternative, Conversation, Earlier, Figures, HookRecord, Message, Record, Role, Sampling
 from app.model.sources import OURS, Source
 from app.model.store import Store
@@ -142,7 +142,7 @@ def import_all(store: Store, *paths: Path) -> Summary:
     return result_of(import_files(store, paths))
 
 
-def result_of(work: Generator[Progress, None, _R]) -> _R:
+def result_of(work: Generator[object, None, _R]) -> _R:
     try:
         while True:
             next(work)
