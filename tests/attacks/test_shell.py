@@ -204,6 +204,15 @@ def test_a_file_is_named_after_the_beginning_of_a_very_long_name(name: str) -> N
     assert 100 < len(made.encode()) <= 200
 
 
+def test_very_many_files_of_one_name_are_numbered() -> None:
+    """Each number is found in a few tries; one by one, it would take minutes."""
+    taken: set[str] = {"chat (30).md"}
+    made = [file_name("Chat", ".md", taken) for _ in range(20_000)]
+    assert len(taken) == 20_001
+    assert made[:4] == ["Chat.md", "Chat (2).md", "Chat (3).md", "Chat (4).md"]
+    assert "chat (19999).md" in taken
+
+
 def test_readable_text_stays() -> None:
     for text in ("Grüße, мир, 世界, مرحبا", "می‌خواهم", "👩‍👩‍👧 and ❤️", "tab\there\nline", "e\u0301"):
         assert printable(text) == text

@@ -12,6 +12,7 @@ import re
 import secrets
 import shutil
 import time
+from bisect import bisect_left
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
@@ -93,12 +94,21 @@ def file_name(name: str, suffix: str, taken: set[str]) -> str:
         stem = stem[:-1].rstrip()
     if _RESERVED.fullmatch(stem):
         stem += " (conversation)"
-    chosen, number = stem, 1
-    while f"{chosen}{suffix}".casefold() in taken:
-        number += 1
-        chosen = f"{stem} ({number})"
-    taken.add(f"{chosen}{suffix}".casefold())
-    return f"{chosen}{suffix}"
+
+    def numbered(number: int) -> str:
+        return f"{stem}{suffix}" if number == 1 else f"{stem} ({number}){suffix}"
+
+    def is_free(number: int) -> bool:
+        return numbered(number).casefold() not in taken
+
+    # Many conversations may have the same name, so the numbers are not tried one by one.
+    end = 1
+    while not is_free(end):
+        end *= 2
+    untried = range(end // 2 + 1, end)
+    chosen = numbered(untried.start + bisect_left(untried, True, key=is_free))
+    taken.add(chosen.casefold())
+    return chosen
 
 
 @contextlib.contextmanager
