@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def note(label: str, text: str) -> str:
     """Return a note's text."""
@@ -10,9 +12,7 @@ def note(label: str, text: str) -> str:
 
 def fenced(text: str, language: str = "") -> str:
     """Return text as a code block, with a fence longer than any in the text."""
-    mark = "```"
-    while mark in text:
-        mark += "`"
+    mark = "`" * (1 + max(map(len, re.findall("`{3,}", text)), default=2))
     return f"{mark}{language}\n{text}\n{mark}"
 
 
