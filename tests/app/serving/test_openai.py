@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import http.client
 import json
@@ -301,24 +302,25 @@ _VALUES: list[Any] = [
 def test_every_request_gets_an_answer_or_a_problem(bough: Bough, path: str, seed: int) -> None:
     dice = random.Random(f"{path} {seed}")
     host, port = bough.url.removeprefix("http://").split(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)
-    for _ in range(50):
-        body = copy.deepcopy(_BODIES[path])
-        for _ in range(dice.randint(1, 2)):
-            _change(body, dice)
-        data = json.dumps(body).encode("utf-8", "replace")
-        if dice.random() < 0.15:
-            place = dice.randrange(len(data))
-            data = data[:place] + bytes([dice.randrange(256)]) * dice.randint(0, 2) + data[place + 1 :]
-        connection.request("POST", path, data, {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"})
-        reply = connection.getresponse()
-        text = reply.read()
-        assert reply.status in {200, 400, 404}, (data, text)
-        if reply.status != 200:
-            error = json.loads(text)["error"]
-            assert error["message"], data
-            assert set(error) == {"message", "type", "param", "code"}
-    connection.close()
+    with contextlib.closing(http.client.HTTPConnection(host, int(port), timeout=PATIENCE_S)) as connection:
+        for _ in range(50):
+            body = copy.deepcopy(_BODIES[path])
+            for _ in range(dice.randint(1, 2)):
+                _change(body, dice)
+            data = json.dumps(body).encode("utf-8", "replace")
+            if dice.random() < 0.15:
+                place = dice.randrange(len(data))
+                data = data[:place] + bytes([dice.randrange(256)]) * dice.randint(0, 2) + data[place + 1 :]
+            connection.request(
+                "POST", path, data, {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+            )
+            reply = connection.getresponse()
+            text = reply.read()
+            assert reply.status in {200, 400, 404}, (data, text)
+            if reply.status != 200:
+                error = json.loads(text)["error"]
+                assert error["message"], data
+                assert set(error) == {"message", "type", "param", "code"}
     assert bough.errors == []
 
 
@@ -338,7 +340,9 @@ def _change(body: Any, dice: random.Random) -> None:
         else:
             # Nothing that writes many or long answers.
             usual = [1] if key in {"max_tokens", "max_output_tokens", "n"} else []
-            body[key] = dice.choice([*_VALUES, *usual]) if key != "model" else dice.choice(["guide", "x", 1, None])
+            values = [*_VALUES, *usual] if key != "model" else ["guide", "x", 1, None]
+            # A later change of this value must not change the other requests.
+            body[key] = copy.deepcopy(dice.choice(values))
             if key in {"max_tokens", "max_output_tokens"} and body[key] is None:
                 body[key] = 1
             return
