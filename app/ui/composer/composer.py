@@ -259,6 +259,7 @@ class Composer(QWidget):
                 self._stopping.start()
             return
         self._stopping.stop()
+        self.send_button.setText("")
         self.send_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
         self.send_button.setFixedSize(around_line(_BUTTON_PX), around_line(_BUTTON_PX))
         self.send_button.setAccessibleName(self.tr("Stop") if stops else self.tr("Send"))
