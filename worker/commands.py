@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
@@ -135,6 +136,32 @@ class CacheOptions(Value, frozen=True):
     kv_bits: Literal[4, 8] | None = None
 
 
+class Secret(Value, frozen=True):
+    """A key or password. Its `repr` hides it, so that no log and no traceback shows it."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __rich_repr__(self) -> Iterable[str]:
+        return ["…"]
+
+
+class Endpoint(Value, frozen=True):
+    """A model of an OpenAI-compatible server. `url` usually ends in "/v1"; `name` is how sentences call the server.
+
+    `connect_s`: how long a connection may take. `silence_s`: how long the server may send nothing.
+    """
+
+    url: Nonempty
+    name: str
+    key: Secret | None = None
+    model: str = ""
+    connect_s: Annotated[float, Meta(gt=0)] = 10.0
+    silence_s: Annotated[float, Meta(gt=0)] = 300.0
+
+
 class Segment(Value, frozen=True):
     """A part of a turn with its own answer format and its own end."""
 
@@ -174,13 +201,18 @@ class _PromptCommand(_Command, frozen=True):
 
 
 class LoadModel(_Command, tag="load_model", frozen=True):
-    """Load `model`: "guide", a folder, or the name of a downloaded model. Ends in `model_loaded`."""
+    """Load `model`: "guide", a folder, or the name of a downloaded model. Ends in `model_loaded`.
+
+    With `endpoint`, `model` is only a name: the model is `endpoint.model` of that server. Only a process for endpoints
+    accepts this.
+    """
 
     model: Nonempty
     draft_model: Nonempty | None = None
     cache: CacheOptions = CacheOptions()
     # A Jinja template for a model whose folder has none. Without it, messages become plain text.
     chat_template: Nonempty | None = None
+    endpoint: Endpoint | None = None
 
 
 class UnloadModel(_Command, tag="unload_model", frozen=True):
@@ -295,6 +327,12 @@ class CacheStats(_Command, tag="cache_stats", frozen=True):
     """Report what the prompt cache holds. Ends in the event `cache_stats`."""
 
 
+class ListModels(_Command, tag="list_models", frozen=True):
+    """List the models of `endpoint`, and check that it streams an answer. Ends in `models_listed`."""
+
+    endpoint: Endpoint
+
+
 class ListHooks(_Command, tag="list_hooks", frozen=True):
     """List the hooks without running their files. Needs no model. Ends in `hooks_listed`."""
 
@@ -304,5 +342,15 @@ class Shutdown(_Command, tag="shutdown", frozen=True):
 
 
 Command: TypeAlias = (
-    LoadModel | UnloadModel | Generate | Cancel | Plan | Validate | Tokenize | CacheStats | ListHooks | Shutdown
+    LoadModel
+    | UnloadModel
+    | Generate
+    | Cancel
+    | Plan
+    | Validate
+    | Tokenize
+    | CacheStats
+    | ListModels
+    | ListHooks
+    | Shutdown
 )

@@ -101,6 +101,18 @@ class OverloadedError(WorkerError):
         )
 
 
+class UnsupportedError(WorkerError):
+    """The model's engine can't do this."""
+
+    kind = "unsupported"
+
+
+class EndpointError(WorkerError):
+    """A server could not be reached, refused the request, or did not keep to the protocol."""
+
+    kind = "endpoint_failed"
+
+
 class LibraryPanicError(WorkerError):
     """A library written in Rust panicked on its input. The library can still be used."""
 

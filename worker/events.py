@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from worker.sentence import Sentence, SentenceParts, received
 from worker.values import (
     CacheKind,
+    Capability,
     Confinement,
     FailureKind,
     FinishReason,
@@ -242,6 +243,12 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     tool_form: str | None = None
     # The texts around the model's reasoning; null if it has none.
     reasoning: ReasoningMarks | None = None
+    # What the model's engine can do; null: everything.
+    capabilities: list[Capability] | None = None
+
+    def can(self, capability: Capability) -> bool:
+        """Return whether the model's engine has an ability."""
+        return self.capabilities is None or capability in self.capabilities
 
     @property
     def draft_refusal(self) -> Sentence | None:
@@ -369,6 +376,12 @@ class HooksListed(_Event, tag="hooks_listed", frozen=True):
     hooks: list[ListedHook]
 
 
+class ModelsListed(_Event, tag="models_listed", frozen=True):
+    """The answer to `list_models`: the names by which the server knows its models, sorted. The last event."""
+
+    models: list[str]
+
+
 class Done(_Event, tag="done", frozen=True):
     """The last event of its command, without a value."""
 
@@ -405,6 +418,7 @@ Event: TypeAlias = (
     | Tokenized
     | CacheStatsReport
     | HooksListed
+    | ModelsListed
     | Done
     | Failed
 )

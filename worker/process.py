@@ -60,10 +60,17 @@ class WorkerClient:
     `send` may be called from any thread and never waits for a busy worker. Call `receive` from one thread only.
     """
 
-    def __init__(self, cache_folder: Path | None = None, hooks_folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        cache_folder: Path | None = None,
+        hooks_folder: Path | None = None,
+        *,
+        run: Callable[..., None] | None = None,
+    ) -> None:
         """Start the worker process without waiting for it. Commands may be sent at once.
 
         `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
+        `run`: what the process runs, with the arguments of `main`; None: `main`.
         """
         context = multiprocessing.get_context("spawn")
         self._commands = context.Queue()
@@ -75,7 +82,7 @@ class WorkerClient:
         self._readable.register(self._events, select.POLLIN)
         self._readable.register(self._beats, select.POLLIN)
         self._process = context.Process(
-            target=main,
+            target=run or main,
             args=(self._commands, events, cache_folder, hooks_folder, beats),
             name="bough-worker",
             daemon=True,
@@ -191,7 +198,7 @@ def main(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # This comes first, because it confines only threads that start later.
     confinement = confine(cache_folder, needs_of_hooks(hooks_folder), keep_bytecode)
-    threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
+    threading.Thread(target=end_with_parent, name="parent watch", daemon=True).start()
     pulse = Pulse(None if beats is None else heart(beats))
     pulse.start()
     preload()
@@ -228,7 +235,7 @@ def heart(beats: Connection) -> Callable[[Heartbeat], None]:
     os.set_blocking(beats.fileno(), False)
 
     def send(heartbeat: Heartbeat) -> None:
-        # If the app has ended, this process ends, too (see `_end_with_parent`).
+        # If the app has ended, this process ends, too (see `end_with_parent`).
         with contextlib.suppress(OSError):
             beats.send_bytes(msgpack.encode(heartbeat))
 
@@ -246,7 +253,7 @@ def _read(commands: Queue[bytes | None], inbox: Inbox) -> None:
         inbox.put(EndOfInput())
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Exit when the parent dies. The queue never ends by itself, as this process holds its write end, too."""
     parent = multiprocessing.parent_process()
     if parent is not None:

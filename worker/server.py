@@ -45,6 +45,7 @@ from worker.protocol import (
     Finished,
     Generate,
     ListHooks,
+    ListModels,
     LoadModel,
     ModelLoaded,
     ModelLoading,
@@ -76,6 +77,7 @@ _PARTING_S = 0.25
 """After a shutdown, the server replies for this long to questions that came before it."""
 
 _IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
+_NO_ENDPOINTS = Sentence("This process runs models of this machine. Start one for endpoints, then try again.")
 _SHUTTING_DOWN = Sentence("The model process is shutting down. Start a new one.")
 
 
@@ -258,6 +260,8 @@ class Server:
                 self._end_soon()
             case LoadModel():
                 self._open[command.request_id] = command
+                if command.endpoint is not None:
+                    raise BadRequestError(_NO_ENDPOINTS)
                 # A model that can't be loaded is refused at once, so that it does not supersede one that can.
                 find_model(command.model)
                 if command.draft_model is not None:
@@ -273,6 +277,8 @@ class Server:
                     self._ask(command)
             case ListHooks():
                 self._ask(command)
+            case ListModels():
+                raise BadRequestError(_NO_ENDPOINTS)
 
     def _ask(self, question: Question) -> None:
         self._open[question.request_id] = question

@@ -44,8 +44,32 @@ FailureKind: TypeAlias = Literal[
     "cancelled",
     "superseded",
     "overloaded",
+    "unsupported",
+    "endpoint_failed",
     "internal",
 ]
+Capability: TypeAlias = Literal[
+    "tokens",
+    "alternatives",
+    "continue",
+    "json_schema",
+    "grammar",
+    "hooks",
+    "drafts",
+    "tools",
+    "template_options",
+    "count",
+    "plan",
+    "cache",
+    "overflow",
+]
+"""An ability of a loaded model that not every engine has.
+
+`tokens`: an answer's tokens are known. `alternatives`: also what could have been sampled instead. `continue`: a given
+beginning of an answer is continued. `grammar`: answer formats other than a JSON schema. `count`: a prompt's tokens can
+be counted. `plan`: the cost of a prompt is known before it is sent. `cache`: keys and values are kept, with limits that
+the user sets. `overflow`: the oldest messages can be left out of a prompt that is too long.
+"""
 
 
 class Value(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,184 @@
+"""A process for endpoints answers commands through real HTTP. It runs about two seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.endpoint_server import EndpointServer, Fault, Script, error
+from tests.worker.endpoints.asking import Asking
+from worker.protocol import Answered, Cancel, Constraint, Endpoint, Failed, ListModels, Message, ModelsListed, Sampling
+
+_TEXT = "".join(Script().pieces)
+
+
+@pytest.fixture(scope="module")
+def asking() -> Iterator[Asking]:
+    with Asking() as started:
+        yield started
+
+
+@pytest.fixture
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer() as started:
+        yield started
+
+
+def test_an_answer_is_streamed_and_its_usage_is_known(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    request = asking.ask()
+    finished = asking.end(request)
+    assert finished.choices[0].text == asking.shown(request) == _TEXT
+    assert finished.choices[0].reason == "eos"
+    assert finished.usage.prompt_tokens > 0
+    assert finished.usage.generated_tokens == len(Script().pieces)
+
+
+def test_equal_beginnings_are_equal_bytes_so_that_the_server_keeps_them(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    first = asking.answer("What is a tree?")
+    again = asking.answer("What is a tree?")
+    assert again.usage.cached_tokens == first.usage.prompt_tokens - 1 or again.usage.cached_tokens > 0
+    bodies = [request.body for request in server.requests_of("POST")]
+    assert bodies[0] == bodies[1]
+
+
+@pytest.mark.parametrize("stop", ["laufen", "世界 👩", ",\n世", "ß"])
+def test_text_ends_before_a_stop_string_that_pieces_share(asking: Asking, server: EndpointServer, stop: str) -> None:
+    asking.loaded(server.url)
+    request = asking.ask(stop=[stop])
+    choice = asking.end(request).choices[0]
+    assert choice.text == asking.shown(request) == _TEXT.partition(stop)[0]
+    assert (choice.reason, choice.stop) == ("stop", stop)
+
+
+def test_each_of_several_answers_has_its_seed_and_its_end(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    request = asking.ask(n=3, sampling=Sampling(seed=40, temperature=0.5, top_k=5))
+    finished = asking.end(request)
+    assert [choice.seed for choice in finished.choices] == [40, 41, 42]
+    assert {choice.text for choice in finished.choices} == {_TEXT}
+    sent = [each.json for each in server.requests_of("POST")]
+    assert sorted(each["seed"] for each in sent) == [40, 41, 42]
+    assert {(each["temperature"], each["top_k"]) for each in sent} == {(0.5, 5)}
+    ended = [each for each in asking.events if isinstance(each, Answered) and each.request_id == request]
+    assert len(ended) == 2
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "text"])
+def test_reasoning_stands_before_the_answer_and_no_stop_string_ends_it(asking: Asking, field: str) -> None:
+    script = Script(reasoning=("I ", "stop", " here."), reasoning_in=field)  # pyright: ignore[reportArgumentType]
+    with EndpointServer({"script": script}) as server:
+        asking.loaded(server.url)
+        finished = asking.answer(stop=["here", "groß"] if field != "text" else ["groß"])
+    shown = _TEXT.partition("groß")[0]
+    marks = ("<think>", "</think>") if field == "text" else ("<think>\n", "\n</think>\n\n")
+    assert finished.choices[0].text == f"{marks[0]}I stop here.{marks[1]}{shown}"
+
+
+def test_a_cancelled_answer_keeps_its_text_and_frees_the_server(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    server.fail("POST", Fault(end="stall", after_bytes=900))
+    request = asking.ask()
+    while not asking.shown(request):
+        asking.next()
+    asking.send(Cancel(request_id="stop-1", target=request))
+    choice = asking.end(request).choices[0]
+    assert choice.reason == "cancelled"
+    assert choice.text == asking.shown(request)
+    assert _TEXT.startswith(choice.text)
+    assert server.requests_of("POST")[0].over.wait(20)
+    assert server.requests_of("POST")[0].ended == "by client"
+
+
+def test_a_request_that_is_cancelled_at_once_ends_once(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    requests = [asking.ask() for _ in range(5)]
+    for number, request in enumerate(requests):
+        asking.send(Cancel(request_id=f"stop-now-{number}", target=request))
+    for request in requests:
+        assert asking.end(request).choices[0].reason in {"cancelled", "eos"}
+    assert asking.answer().choices[0].text == _TEXT
+
+
+def test_a_cut_answer_fails_with_a_sentence_and_what_came_is_shown(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    server.fail("POST", Fault(end="cut", after_bytes=900))
+    request = asking.ask()
+    failed = asking.end(request)
+    assert isinstance(failed, Failed)
+    assert failed.kind == "endpoint_failed"
+    assert "The text so far is kept" in failed.message
+    assert _TEXT.startswith(asking.shown(request))
+    assert asking.shown(request)
+
+
+@pytest.mark.parametrize(
+    ("reply", "word"),
+    [
+        (error(401, "no"), "refused the key"),
+        (error(400, "The field `top_k` is unknown"), "`top_k` is unknown"),
+        (error(404, "no such model"), "does not know the model"),
+    ],
+)
+def test_a_refusal_is_a_sentence(asking: Asking, server: EndpointServer, reply: Fault, word: str) -> None:
+    asking.loaded(server.url)
+    server.fail("POST", Fault(reply=reply))  # pyright: ignore[reportArgumentType]
+    failed = asking.failure()
+    assert word in failed.message
+    assert failed.kind == "endpoint_failed"
+    assert len(server.requests_of("POST")) == 1
+
+
+def test_a_busy_server_is_asked_again(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    server.fail("POST", Fault(reply=error(429, "slow down", retry_after="0.01")), times=2)
+    assert asking.answer().choices[0].text == _TEXT
+    assert len(server.requests_of("POST")) == 3
+
+
+def test_what_a_server_can_not_do_is_refused_before_anything_is_sent(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    failed = asking.failure(constraint=Constraint(kind="regex", value="a+"))
+    assert failed.kind == "unsupported"
+    assert asking.failure(hooks=["length"]).kind == "unsupported"
+    assert not server.requests_of("POST")
+
+
+def test_the_models_are_listed_and_a_wrong_key_is_said(asking: Asking) -> None:
+    with EndpointServer({"b": Script(), "a": Script()}, key="sesame") as server:
+        listed = asking.end(asking.send(ListModels(request_id="list", endpoint=_endpoint(server.url, "sesame"))))
+        assert isinstance(listed, ModelsListed)
+        assert listed.models == ["a", "b"]
+        refused = asking.end(asking.send(ListModels(request_id="list-2", endpoint=_endpoint(server.url, "open-1234"))))
+        assert isinstance(refused, Failed)
+        assert "refused the key" in refused.message
+        assert "open-1234" not in refused.message
+
+
+def test_a_server_that_does_not_stream_or_is_not_there_is_said(asking: Asking, server: EndpointServer) -> None:
+    server.fail("POST", Fault(ignores_stream=True))
+    refused = asking.end(asking.send(ListModels(request_id="whole", endpoint=_endpoint(server.url))))
+    assert isinstance(refused, Failed)
+    assert "does not stream" in refused.message
+    gone = asking.end(asking.send(ListModels(request_id="gone", endpoint=_endpoint("http://127.0.0.1:9/v1"))))
+    assert isinstance(gone, Failed)
+    assert "can't be reached" in gone.message
+
+
+def test_earlier_reasoning_is_left_out_of_the_prompt(asking: Asking, server: EndpointServer) -> None:
+    asking.loaded(server.url)
+    turns = [
+        Message(role="user", content="Hi"),
+        Message(role="assistant", content="<think>\nHm.\n</think>\n\nHello."),
+        Message(role="user", content="And?"),
+    ]
+    asking.answer(messages=turns)
+    assert [turn["content"] for turn in server.requests_of("POST")[0].json["messages"]] == ["Hi", "Hello.", "And?"]
+
+
+def _endpoint(url: str, key: str | None = None) -> Endpoint:
+    from worker.protocol import Secret
+
+    return Endpoint(url=url, name="", key=None if key is None else Secret(text=key))

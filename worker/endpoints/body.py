@@ -1,0 +1,117 @@
+"""A `generate` command as the body of a request. Equal commands give equal bytes, so the server's prompt cache hits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from worker.errors import UnsupportedError
+from worker.protocol import Generate, Message, Sampling
+from worker.sentence import Sentence
+
+THINK, THINK_END = "<think>\n", "\n</think>\n\n"
+"""The texts around the reasoning in an answer's text."""
+
+_USUAL = Sampling()
+_NAMES = {
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "repetition_penalty": "repetition_penalty",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+}
+"""Fields of `Sampling` that are sent if they differ from their default values, and their names in the request."""
+
+
+def body_of(command: Generate, model: str, seed: int) -> dict[str, Any]:
+    """Return the body of the request for one answer.
+
+    Stop strings are not sent: Bough finds them itself, because servers cut at different places and do not say which
+    stop string it was. Raises `UnsupportedError`.
+    """
+    _refuse(command)
+    assert isinstance(command.messages, list)
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [_turn(message) for message in command.messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": command.sampling.temperature,
+        "seed": seed,
+    }
+    for field, name in _NAMES.items():
+        if (value := getattr(command.sampling, field)) != getattr(_USUAL, field):
+            body[name] = value
+    if command.max_tokens is not None:
+        body["max_tokens"] = command.max_tokens
+    if command.constraint is not None:
+        schema = {"name": "answer", "schema": command.constraint.value, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if command.template_options:
+        body["chat_template_kwargs"] = command.template_options
+    return body
+
+
+def _refuse(command: Generate) -> None:
+    """Raise `UnsupportedError` if a command asks for more than a server can do."""
+    if not isinstance(command.messages, list):
+        raise UnsupportedError(
+            Sentence("A server answers conversations only. Choose a model of this machine to continue a text.")
+        )
+    if command.continuation is not None:
+        raise UnsupportedError(
+            Sentence(
+                "This server can't continue the beginning of an answer. The text is kept. "
+                "Ask again for a new answer, or choose a model of this machine to continue it."
+            )
+        )
+    if command.constraint is not None and command.constraint.kind != "json_schema":
+        raise UnsupportedError(
+            Sentence(
+                "A server knows only JSON schemas as answer formats. Choose another format, or a model of this machine."
+            )
+        )
+    if command.hooks or command.segments:
+        raise UnsupportedError(
+            Sentence("Hooks need a model of this machine. Turn them off for this answer, or choose another model.")
+        )
+    if command.tools:
+        raise UnsupportedError(
+            Sentence(
+                "The system prompt of this conversation offers tools, which only models of this machine can call here. "
+                "Choose one of them."
+            )
+        )
+    if command.sampling.logit_bias:
+        raise UnsupportedError(
+            Sentence("The numbers of a server's tokens are not known, so their probabilities can't be changed.")
+        )
+
+
+def _turn(message: Message) -> dict[str, Any]:
+    match message.role:
+        case "assistant":
+            turn: dict[str, Any] = {"role": "assistant", "content": without_thought(message.content)}
+            if message.tool_calls:
+                turn["tool_calls"] = [
+                    {
+                        "id": call.id,
+                        "type": "function",
+                        "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+                    }
+                    for call in message.tool_calls
+                ]
+            return turn
+        case "tool":
+            return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
+        case "system" | "user":
+            return {"role": message.role, "content": message.content}
+
+
+def without_thought(content: str) -> str:
+    """Return an answer without the reasoning before it, as chat templates leave it out of later prompts."""
+    begin, end = THINK.strip(), THINK_END.strip()
+    if not content.startswith(begin) or end not in content:
+        return content
+    return content.partition(end)[2].lstrip()
