@@ -105,6 +105,7 @@ class Application(QObject):
             guide=ModelSession(WorkerLink(start)),
             # A model that does not survive beside another one is loaded in its place.
             ahead=ModelSession(WorkerLink(start), max_deaths=1),
+            far=ModelSession(WorkerLink(start)),
         )
         self.session = self.sessions.chosen
         self.link = self.session.link

@@ -11,6 +11,7 @@ from app.catalog.measured import Measurements
 from app.catalog.starter import ON_HUB as STARTER_ON_HUB
 from app.catalog.starter import find_starter
 from app.lazy import Lazy
+from app.model.endpoints import EndpointModel
 from app.places import Places
 from app.supply.measuring import Measuring
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from app.settings_of_models import SettingsOfModels
     from app.supply.beside import Beside
     from app.supply.draft_choices import DraftChoices
+    from app.supply.endpoints import Endpoints
     from app.supply.first_models import FirstModels
     from app.supply.fits import Fits
     from app.supply.hub_search import HubSearch
@@ -81,6 +83,7 @@ class ModelSupply(QObject):
         self._beside = Lazy(self._make_beside)
         self._draft_choices = Lazy(self._make_draft_choices)
         self._local_models = Lazy(self._make_local_models)
+        self._endpoints = Lazy(self._make_endpoints)
         self._hub = Lazy(self._make_hub)
         self._hub_search = Lazy(self._make_hub_search)
         self._transfers = Lazy(self._make_transfers)
@@ -119,7 +122,8 @@ class ModelSupply(QObject):
 
     def refusal(self, name: str) -> Refused | None:
         """Return why a model should not be loaded now; None if it fits, or if too little is known."""
-        return None if name == GUIDE else self._load_check.get().refusal(name)
+        is_far = EndpointModel.parse(name) is not None
+        return None if name == GUIDE or is_far else self._load_check.get().refusal(name)
 
     def check_next(self, name: str, session: ModelSession) -> None:
         """Find in the background whether a model fits beside the one that answers. `next_checked` is then emitted.
@@ -166,6 +170,16 @@ class ModelSupply(QObject):
         from app.supply.local_models import LocalModels
 
         return LocalModels(self._models_folder, self._preferences, self._archive.get().run)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The servers that the user added."""
+        return self._endpoints.get()
+
+    def _make_endpoints(self) -> Endpoints:
+        from app.supply.endpoints import Endpoints
+
+        return Endpoints(self._preferences, self._archive.get().run, self._preferences.folder)
 
     @property
     def draft_choices(self) -> DraftChoices:

@@ -95,8 +95,8 @@ class AllowLargeAnswers:
 class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
 
-    process: Literal["chosen", "guide", "ahead"] = "chosen"
-    """The process of the chosen model, of the guide, or of a model that was loaded ahead."""
+    process: Literal["chosen", "guide", "ahead", "far"] = "chosen"
+    """The process of the chosen model, of the guide, of a model that was loaded ahead, or of a model of a server."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from app.answers.worker_watch import WorkerWatch
 from app.catalog.chat_templates import ChatTemplates
 from app.conversations import Conversations
 from app.lazy import Lazy
+from app.model import endpoints
 from app.model.cache_folder import CacheFolder
+from app.model.endpoints import EndpointModel
 from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
 from app.model.own_files import RETRY_MS
@@ -46,6 +48,11 @@ if TYPE_CHECKING:
     from app.local_api import LocalApi
     from app.serving.messages import ServedModel
     from app.supply.load_check import Refused
+    from worker.protocol import Endpoint
+
+
+_MAX_OFFERED = 8
+"""The most models of one server in menus. The Models window lists all of them."""
 
 
 class Program(QObject):
@@ -123,6 +130,8 @@ class Program(QObject):
             sessions, answers, self.notices, self.worker_watches, self.templates, self.of_models
         )
         session.changed.connect(self._on_session_changed)
+        for one in (session, sessions.far):
+            one.endpoint_of = self._endpoint_of
         for one in (session, sessions.ahead):
             one.draft_of = self._draft_of
             if not preferences.is_safe:
@@ -248,8 +257,29 @@ class Program(QObject):
 
     def why_not_load(self, name: str) -> Sentence | None:
         """Return why a model should not be loaded for an answer; None if it can be loaded."""
+        if EndpointModel.parse(name) is not None and not self.host_of(name):
+            return Sentence(
+                "The server of “{model}” was removed from Bough. Add it again in the Models window, or choose another "
+                "model.",
+                model=endpoints.shown_name(name),
+            )
         refused = self.supply.refusal(name)
         return None if refused is None else refused.why
+
+    def _endpoint_of(self, name: str) -> Endpoint | None:
+        """Return the server of a model; None for a model of this machine, or if its server was removed."""
+        return None if EndpointModel.parse(name) is None else self.supply.endpoints.of(name)
+
+    def host_of(self, name: str) -> str:
+        """Return the host that gets the messages for a model; empty for a model of this machine."""
+        return "" if EndpointModel.parse(name) is None else self.supply.endpoints.host_of(name)
+
+    def remove_endpoint(self, endpoint: endpoints.Endpoint) -> None:
+        """Forget a server, its key and its models. Its running answers end with their text so far."""
+        for name in endpoint.model_names:
+            self.leave_model(name)
+            self.forget_model(name)
+        self.supply.endpoints.remove(endpoint)
 
     def _on_next_checked(self, name: str, fits: bool) -> None:
         if fits:
@@ -293,9 +323,10 @@ class Program(QObject):
         if self.session.name == name:
             self.session.cancel_load()
             self.unload_model()
-        elif self.sessions.ahead.name == name:
-            self.answers.stop_session(self.sessions.ahead)
-            self.sessions.ahead.end()
+        for session in (self.sessions.ahead, self.sessions.far):
+            if session.name == name:
+                self.answers.stop_session(session)
+                session.end()
 
     def forget_model(self, name: str) -> None:
         """Remove a deleted model from the offered models. If it would be loaded next, choose another one."""
@@ -337,7 +368,8 @@ class Program(QObject):
     @property
     def offered_models(self) -> tuple[str, ...]:
         """The models to choose from: the guide, the starter, and models that were loaded before, the latest first."""
-        found = (GUIDE, self.supply.starter, *self.settings.recent_models)
+        far = (name for endpoint in self.settings.endpoints for name in endpoint.model_names[:_MAX_OFFERED])
+        found = (GUIDE, self.supply.starter, *self.settings.recent_models, *far)
         return tuple(dict.fromkeys(name for name in found if name))
 
     @property

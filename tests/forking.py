@@ -25,7 +25,7 @@ from typing_extensions import override
 
 _IS_POSSIBLE = sys.platform == "linux"
 """MLX can't be used after a fork on macOS."""
-_FORKED = {"worker.process", "app.serving.process", "app.catalog.download_process"}
+_FORKED = {"worker.process", "worker.endpoints.process", "app.serving.process", "app.catalog.download_process"}
 """The modules whose processes are forked. Others would read environment variables while they are imported."""
 
 

@@ -14,5 +14,8 @@ for name in ("chat", "model_trial", "process", "server", "stdio"):
     importlib.import_module(f"worker.{name}")
 importlib.import_module("app.serving.server")
 importlib.import_module("app.catalog.download_process")
+importlib.import_module("worker.endpoints.engine")
+importlib.import_module("openai.resources.chat")
+importlib.import_module("openai.resources.models")
 gc.collect()
 gc.freeze()

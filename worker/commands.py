@@ -327,8 +327,8 @@ class CacheStats(_Command, tag="cache_stats", frozen=True):
     """Report what the prompt cache holds. Ends in the event `cache_stats`."""
 
 
-class ListModels(_Command, tag="list_models", frozen=True):
-    """List the models of `endpoint`, and check that it streams an answer. Ends in `models_listed`."""
+class CheckEndpoint(_Command, tag="check_endpoint", frozen=True):
+    """List the models of `endpoint`, and check that it streams an answer. Ends in `endpoint_checked`."""
 
     endpoint: Endpoint
 
@@ -350,7 +350,7 @@ Command: TypeAlias = (
     | Validate
     | Tokenize
     | CacheStats
-    | ListModels
+    | CheckEndpoint
     | ListHooks
     | Shutdown
 )

@@ -376,8 +376,8 @@ class HooksListed(_Event, tag="hooks_listed", frozen=True):
     hooks: list[ListedHook]
 
 
-class ModelsListed(_Event, tag="models_listed", frozen=True):
-    """The answer to `list_models`: the names by which the server knows its models, sorted. The last event."""
+class EndpointChecked(_Event, tag="endpoint_checked", frozen=True):
+    """The answer to `check_endpoint`: the names by which the server knows its models, sorted. The last event."""
 
     models: list[str]
 
@@ -418,7 +418,7 @@ Event: TypeAlias = (
     | Tokenized
     | CacheStatsReport
     | HooksListed
-    | ModelsListed
+    | EndpointChecked
     | Done
     | Failed
 )

@@ -38,6 +38,7 @@ from worker.models.folder import find_model
 from worker.protocol import (
     CacheStats,
     Cancel,
+    CheckEndpoint,
     Command,
     Done,
     Event,
@@ -45,7 +46,6 @@ from worker.protocol import (
     Finished,
     Generate,
     ListHooks,
-    ListModels,
     LoadModel,
     ModelLoaded,
     ModelLoading,
@@ -277,7 +277,7 @@ class Server:
                     self._ask(command)
             case ListHooks():
                 self._ask(command)
-            case ListModels():
+            case CheckEndpoint():
                 raise BadRequestError(_NO_ENDPOINTS)
 
     def _ask(self, question: Question) -> None:

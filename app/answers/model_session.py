@@ -21,6 +21,7 @@ from worker.protocol import (
     Cancel,
     Command,
     Confinement,
+    Endpoint,
     Event,
     Failed,
     LoadModel,
@@ -99,6 +100,8 @@ class ModelSession(QObject):
         """Returns the name of the draft model that the user chose for a model; empty if there is none."""
         self.template_of: Callable[[str], str | None] = lambda _: None
         """Returns the chat template that the user chose for a model without a template."""
+        self.endpoint_of: Callable[[str], Endpoint | None] = lambda _: None
+        """Returns the server of a model; None for a model of this machine."""
         self.kv_bits_of: Callable[[str], Literal[4, 8, 16]] = lambda _: self.cache_settings.kv_bits or 16
         """Returns the bits of the cache of a model; 16 means the precision in which the model computes."""
         self.cache_settings = CacheSettings()
@@ -278,7 +281,8 @@ class ModelSession(QObject):
             found.append(Sentence("The model runs on the CPU, with Intel's MKL {version}.", version=mkl))
         if (weights := how_weights_lie(self.info.weights)) is not None:
             found.append(weights)
-        found.append(how_confined(self.info.confinement))
+        if self.info.capabilities is None:
+            found.append(how_confined(self.info.confinement))
         return found
 
     def with_model(self, record: Record, name: str | None = None) -> Record:
@@ -319,9 +323,13 @@ class ModelSession(QObject):
         self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
         self.is_load_begun = self._is_cancelled = False
         self._request_id = next(self._request_ids)
+        endpoint = self.endpoint_of(name)
+        if self._link.is_started and self._link.is_far is not (endpoint is not None):
+            self._link.stop(0.0)
+            self.ended.emit()
         try:
             if not self._link.is_started:
-                self._link.start()
+                self._link.start(is_far=endpoint is not None)
         except OSError as error:
             self._fail(
                 Sentence(
@@ -338,6 +346,7 @@ class ModelSession(QObject):
                 draft_model=draft or None,
                 cache=self._cache_options(),
                 chat_template=self.template_of(name),
+                endpoint=endpoint,
             )
         )
         self.changed.emit()

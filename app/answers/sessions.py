@@ -1,4 +1,4 @@
-"""The loaded models, each in a process of its own: the chosen one, the guide, and one that was loaded ahead."""
+"""The loaded models, each in a process of its own: the chosen one, the guide, one loaded ahead, one of a server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Literal
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.model_session import ModelSession, ModelState
+from app.answers.worker_link import WorkerLink
+from app.model.endpoints import EndpointModel
 from app.model.message import Record
-from worker.protocol import Command, ModelLoaded
+from worker.protocol import Capability, Command, ModelLoaded
 
 GUIDE = "guide"
 """The name of the built-in model that knows only Bough."""
@@ -21,33 +23,42 @@ class Sessions(QObject):
     """Finds the session that answers for a model.
 
     The guide's process is started when the guide is first asked. `ahead` loads the model that answers next while the
-    chosen model still answers, and takes turns with it.
+    chosen model still answers, and takes turns with it. `far` asks servers, if their models are not the chosen one; it
+    needs no memory, so it waits for none of the others.
     """
 
     changed = Signal()
     """A session changed."""
 
     def __init__(
-        self, chosen: ModelSession, guide: ModelSession, ahead: ModelSession, *, idle_ms: int = _IDLE_MS
+        self,
+        chosen: ModelSession,
+        guide: ModelSession,
+        ahead: ModelSession,
+        far: ModelSession | None = None,
+        *,
+        idle_ms: int = _IDLE_MS,
     ) -> None:
         super().__init__()
         self.chosen = chosen
         self.guide = guide
         self.ahead = ahead
+        self.far = far = far or ModelSession(WorkerLink())
         guide.name, guide.state = GUIDE, "unloaded"
-        ahead.state = "unloaded"
-        self.idle_timer, self.ahead_idle_timer = (
-            QTimer(self, singleShot=True, interval=idle_ms) for _ in (guide, ahead)
+        ahead.state = far.state = "unloaded"
+        self.idle_timer, self.ahead_idle_timer, self.far_idle_timer = (
+            QTimer(self, singleShot=True, interval=idle_ms) for _ in (guide, ahead, far)
         )
         self.idle_timer.timeout.connect(guide.end)
         self.ahead_idle_timer.timeout.connect(ahead.end)
+        self.far_idle_timer.timeout.connect(far.end)
         for session in self.all:
             session.changed.connect(self.changed)
         chosen.changed.connect(self._end_ahead_without_chosen)
 
     @property
-    def all(self) -> tuple[ModelSession, ModelSession, ModelSession]:
-        return self.chosen, self.guide, self.ahead
+    def all(self) -> tuple[ModelSession, ModelSession, ModelSession, ModelSession]:
+        return self.chosen, self.guide, self.ahead, self.far
 
     @property
     def is_guide_idle(self) -> bool:
@@ -69,20 +80,24 @@ class Sessions(QObject):
             return self.chosen
         if model == GUIDE:
             return self.guide
+        if EndpointModel.parse(model) is not None:
+            return self.far
         is_ahead = self.ahead.name == model and self.ahead.state in {"loading", "ready"}
         return self.ahead if is_ahead else self.chosen
 
-    def kind_of(self, session: ModelSession) -> Literal["chosen", "guide", "ahead"]:
+    def kind_of(self, session: ModelSession) -> Literal["chosen", "guide", "ahead", "far"]:
         """Return which of these sessions one is."""
+        if session is self.far:
+            return "far"
         return "guide" if session is self.guide else "ahead" if session is self.ahead else "chosen"
 
     def taking_turns_with(self, session: ModelSession) -> tuple[ModelSession, ...]:
         """Return the sessions, including this one, of which one answers at a time."""
-        return (self.guide,) if session is self.guide else (self.chosen, self.ahead)
+        return (session,) if session in {self.guide, self.far} else (self.chosen, self.ahead)
 
     def load(self, session: ModelSession, model: str) -> None:
         """Load a model in a session. No answer may be running in it, nor in one that takes turns with it."""
-        if session is self.guide:
+        if session in {self.guide, self.far}:
             session.load(model, self.chosen.cache_settings)
         else:
             # Its memory may be needed, and two processes must not use one model's cache on disk.
@@ -97,8 +112,9 @@ class Sessions(QObject):
             session.choose(model, session.draft_of(model))
 
     def set_busy(self, busy: Collection[ModelSession]) -> None:
-        """Set which sessions are needed for answers. The processes of the guide and of `ahead` end after a while."""
-        for session, timer in ((self.guide, self.idle_timer), (self.ahead, self.ahead_idle_timer)):
+        """Set which sessions are needed for answers. The processes of all but the chosen one end after a while."""
+        timers = ((self.guide, self.idle_timer), (self.ahead, self.ahead_idle_timer), (self.far, self.far_idle_timer))
+        for session, timer in timers:
             if session in busy:
                 timer.stop()
             elif session.link.is_started and not timer.isActive():
@@ -156,6 +172,10 @@ class ModelInUse(QObject):
     @property
     def info(self) -> ModelLoaded | None:
         return self.session.info if self.is_here else None
+
+    def can(self, capability: Capability) -> bool:
+        """Return whether the model has an ability. A model that is not loaded counts as having all of them."""
+        return self.info is None or self.info.can(capability)
 
     @property
     def is_cancelling(self) -> bool:

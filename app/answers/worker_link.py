@@ -38,6 +38,12 @@ def _start_worker() -> Client:
     return WorkerClient()
 
 
+def _start_far() -> Client:
+    from worker.endpoints.process import start_client
+
+    return start_client()
+
+
 class WorkerLink(QObject):
     """Starts one worker at a time, sends commands to it, and emits its events and its end."""
 
@@ -48,9 +54,15 @@ class WorkerLink(QObject):
     _said = Signal(object)
     _ended = Signal(object)
 
-    def __init__(self, start_client: Callable[[], Client] = _start_worker) -> None:
+    def __init__(
+        self, start_client: Callable[[], Client] = _start_worker, start_far: Callable[[], Client] = _start_far
+    ) -> None:
+        """`start_client` starts a process for models of this machine, `start_far` one for models of servers."""
         super().__init__()
         self._start_client = start_client
+        self._start_far = start_far
+        self.is_far = False
+        """Whether the last process that was started is for models of servers."""
         self.takes_first: Callable[[Event], bool] = lambda _: False
         """Called in the link's thread with each event. If it returns True, the event is not emitted."""
         self._client: Client | None = None
@@ -75,10 +87,14 @@ class WorkerLink(QObject):
         """Whether a worker was started and its end has not been noticed yet."""
         return self._client is not None
 
-    def start(self) -> None:
-        """Start a worker. Commands may be sent at once. Raises `OSError`."""
+    def start(self, *, is_far: bool = False) -> None:
+        """Start a worker, for models of this machine or (`is_far`) of servers. Raises `OSError`.
+
+        Commands may be sent at once.
+        """
         assert self._client is None
-        client = self._client = self._start_client()
+        self.is_far = is_far
+        client = self._client = (self._start_far if is_far else self._start_client)()
         self._thread = threading.Thread(target=self._run, args=(client,), name="worker link", daemon=True)
         self._thread.start()
 

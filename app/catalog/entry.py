@@ -9,10 +9,16 @@ from msgspec import Struct
 
 from worker.sentence import Sentence
 
-Source: TypeAlias = Literal["bough", "hub", "lm_studio", "ollama", "llama_cpp", "mlx", "added"]
-"""The owner of a model's folder: Bough, the Hugging Face cache, another program, or `added` by the user."""
-Format: TypeAlias = Literal["mlx", "gguf"]
-"""`mlx` is a folder with config.json and safetensors, which can be loaded; `gguf` a file to be converted first."""
+Source: TypeAlias = Literal["bough", "hub", "lm_studio", "ollama", "llama_cpp", "mlx", "added", "endpoint"]
+"""The owner of a model's folder: Bough, the Hugging Face cache, another program, or `added` by the user.
+
+An `endpoint` has no folder: the model runs on a server that the user added.
+"""
+Format: TypeAlias = Literal["mlx", "gguf", "none"]
+"""`mlx` is a folder with config.json and safetensors, which can be loaded; `gguf` a file to be converted first.
+
+`none`: the model has no files here, because a server runs it.
+"""
 Verdict: TypeAlias = Literal["fits", "tight", "too_big"]
 """`tight` means that the model fits, but other programs or the system may need the memory."""
 KvBits: TypeAlias = Literal[4, 8, 16]
@@ -77,7 +83,7 @@ class Shape(Struct, frozen=True, kw_only=True):
 
 
 class LocalModel(Struct, frozen=True, kw_only=True):
-    """A model on this machine."""
+    """A model that can be asked without a download: on this machine, or of a server that the user added."""
 
     name: str
     """The name that `load_model` takes and conversations remember; the path of a GGUF file."""
@@ -114,6 +120,8 @@ class LocalModel(Struct, frozen=True, kw_only=True):
     """None if unknown."""
     problem: Sentence | None = None
     """Why the model can't be used; None if no problem is known."""
+    host: str = ""
+    """The host of the server that runs the model; empty for a model on this machine."""
 
     @property
     def can_be_removed(self) -> bool:

@@ -25,6 +25,68 @@ class TokenError(SentenceError):
     """A token can't be used."""
 
 
+class KeptSecret:
+    """One secret in the system's keyring. Its methods may wait for the keyring: call them in a thread."""
+
+    def __init__(self, name: str, note: Path | None = None) -> None:
+        """`name` is its name in the keyring.
+
+        `note` is a file that says whether the keyring has it; None means that it may have it. Without this file, a
+        locked keyring would ask even users without a secret for their password.
+        """
+        self._name = name
+        self._note = note
+        self._of_this_run: str | None = None
+        self._is_read = False
+
+    @property
+    def text(self) -> str | None:
+        """The secret; None if there is none, or if the keyring can't be read."""
+        if not self._is_read:
+            self._of_this_run, self._is_read = self._kept(), True
+        return self._of_this_run
+
+    def keep(self, text: str) -> bool:
+        """Keep the secret. Return whether the keyring has it; otherwise it is kept until Bough ends."""
+        self._of_this_run, self._is_read = text, True
+        # Most starts need no keyring; on Linux its import takes a tenth of a second.
+        import keyring
+        from keyring.errors import KeyringError
+
+        try:
+            keyring.set_password(_SERVICE, self._name, text)
+            if self._note is not None:
+                self._note.parent.mkdir(parents=True, exist_ok=True)
+                self._note.touch(mode=0o600)
+        except (KeyringError, OSError, RuntimeError) as error:
+            _log.info("No secret was kept: %s", type(error).__name__)
+            return False
+        return True
+
+    def forget(self) -> None:
+        """Remove the secret."""
+        self._of_this_run, self._is_read = None, True
+        import keyring
+        from keyring.errors import KeyringError
+
+        try:
+            keyring.delete_password(_SERVICE, self._name)
+        except (KeyringError, OSError, RuntimeError) as error:
+            _log.info("No secret was removed: %s", type(error).__name__)
+
+    def _kept(self) -> str | None:
+        if self._note is not None and not self._note.exists():
+            return None
+        import keyring
+        from keyring.errors import KeyringError
+
+        try:
+            return keyring.get_password(_SERVICE, self._name)
+        except (KeyringError, OSError, RuntimeError) as error:
+            _log.info("The keyring can't be read: %s", type(error).__name__)
+            return None
+
+
 class Tokens:
     """The token of one hub. Its methods may wait for the keyring: call them in a thread."""
 
@@ -33,11 +95,8 @@ class Tokens:
 
         Without this file, a locked keyring would ask even users without a token for their password.
         """
-        self._note = note
         # A token for one hub must not be sent to another one.
-        self._name = urlsplit(endpoint).netloc.rpartition("@")[2]
-        self._of_this_run: str | None = None
-        self._is_read = False
+        self._secret = KeptSecret(urlsplit(endpoint).netloc.rpartition("@")[2], note)
 
     @property
     def token(self) -> str | None:
@@ -47,9 +106,7 @@ class Tokens:
         """
         if _of_environment():
             return None
-        if not self._is_read:
-            self._of_this_run, self._is_read = self._kept(), True
-        return self._of_this_run
+        return self._secret.text
 
     @property
     def source(self) -> TokenSource:
@@ -70,45 +127,15 @@ class Tokens:
         token = text.strip()
         if not token or not token.isascii() or not token.isprintable() or " " in token or len(token) > 1000:
             raise TokenError(Sentence("This is not an access token. Copy it whole from the page of your account."))
-        self._of_this_run, self._is_read = token, True
-        # Most starts need no keyring; on Linux its import takes a tenth of a second.
-        import keyring
-        from keyring.errors import KeyringError
-
-        try:
-            keyring.set_password(_SERVICE, self._name, token)
-            if self._note is not None:
-                self._note.parent.mkdir(parents=True, exist_ok=True)
-                self._note.touch(mode=0o600)
-        except (KeyringError, OSError, RuntimeError) as error:
-            _log.info("No token was kept: %s", type(error).__name__)
-            return Sentence(
-                "This system has no keyring that Bough can use, so the access token is kept only until Bough ends."
-            )
-        return None
+        if self._secret.keep(token):
+            return None
+        return Sentence(
+            "This system has no keyring that Bough can use, so the access token is kept only until Bough ends."
+        )
 
     def forget(self) -> None:
         """Remove the token that the user typed. Tokens in the environment or of a login are kept."""
-        self._of_this_run, self._is_read = None, True
-        import keyring
-        from keyring.errors import KeyringError
-
-        try:
-            keyring.delete_password(_SERVICE, self._name)
-        except (KeyringError, OSError, RuntimeError) as error:
-            _log.info("No token was removed: %s", type(error).__name__)
-
-    def _kept(self) -> str | None:
-        if self._note is not None and not self._note.exists():
-            return None
-        import keyring
-        from keyring.errors import KeyringError
-
-        try:
-            return keyring.get_password(_SERVICE, self._name)
-        except (KeyringError, OSError, RuntimeError) as error:
-            _log.info("The keyring can't be read: %s", type(error).__name__)
-            return None
+        self._secret.forget()
 
 
 def _of_environment() -> bool:

@@ -73,6 +73,8 @@ class Controller(QObject):
         self._answers = program.answers
         self._notices = program.notices
         self._when_ended: _WhenEnded | None = None
+        self.may_send_to: Callable[[str], bool] = lambda _: False
+        """Asks the user whether a conversation that has stayed on this machine may be sent to this host."""
         self._continued: dict[MessageId, int] = {}
         """The length in characters that each continued answer had before."""
         self.preparation.generation_changed.connect(self.costs.check_options)
@@ -209,7 +211,7 @@ class Controller(QObject):
         """Request a sibling of an answer from another model. The conversation keeps its model."""
         message = self.shown.require_open().message(message_id)
         question_id = message.id if message.role == "user" else message.parent_id
-        if question_id is not None and message.role in {"user", "assistant"}:
+        if question_id is not None and message.role in {"user", "assistant"} and not self._stays_here([clean(model)]):
             with self.shown.step("Regenerate"):
                 self._ask(question_id, num_answers=1, model=clean(model))
 
@@ -384,6 +386,8 @@ class Controller(QObject):
         settings = generation or self.preparation.generation
         number = settings.n if num_answers is None else num_answers
         names = settings.models_or(self.model.name) if num_answers is None else (self.model.name,)
+        if self._stays_here(names):
+            return True
         for name in names:
             num_tokens = fewest_tokens(prompt, name) + fewest_tokens([question(text)], "")
             asked = Asked(num_tokens=num_tokens + settings.sampling.max_tokens, num_answers=number)
@@ -393,6 +397,19 @@ class Controller(QObject):
                 self._notices.post(Notice(why, "danger", action=AllowLargeAnswers(name)))
                 return True
         return False
+
+    def _stays_here(self, models: Sequence[str]) -> bool:
+        """Return whether the user does not want to send a conversation from this machine to a server.
+
+        The user is asked once: afterwards the conversation has an answer of that server.
+        """
+        opened, program = self.shown.opened, self.program
+        hosts = {host for model in models if (host := program.host_of(model))}
+        if opened is None or not hosts:
+            return False
+        used = {message.record.model for message in opened.tree.messages if message.record is not None}
+        new = sorted(hosts - {program.host_of(model) for model in used if model})
+        return not all(self.may_send_to(host) for host in new)
 
     def _is_continuation_refused(self, prompt: Sequence[Message], text: str) -> bool:
         """Return whether one answer that begins with `text` can't fit into memory. If so, post a notice."""

@@ -193,7 +193,7 @@ class Preparation(QObject):
 
     def _with_alternatives(self, record: Record) -> Record:
         """Return a record that requests alternatives for each token if tokens are visible."""
-        if not self._program.settings.tokens_visible:
+        if not self._program.settings.tokens_visible or not self._model.can("alternatives"):
             return record
         return structs.replace(record, top_logprobs=max(record.top_logprobs, NUM_ALTERNATIVES))
 

@@ -135,7 +135,7 @@ class ShownConversation(QObject):
 
     def can_continue(self, message: Message) -> bool:
         is_answer = message.role == "assistant" and bool(message.text.strip())
-        return is_answer and not self.is_streaming(message.id)
+        return is_answer and not self.is_streaming(message.id) and self._model.can("continue")
 
     def waits_for(self, message_id: MessageId) -> str | None:
         """Return the name of the conversation whose answer comes before this answer; None if there is none."""

@@ -94,7 +94,8 @@ class TokenForks:
 
     def _can_fork(self, message: Message) -> bool:
         is_streaming = self._shown.is_streaming(message.id)
-        return message.role == "assistant" and message.parent_id is not None and not is_streaming
+        is_possible = message.role == "assistant" and message.parent_id is not None and not is_streaming
+        return is_possible and self._model.can("continue")
 
     def _known_record(self, message: Message, text: str) -> Record:
         """Return the record of the beginning of an answer, with the tokens that the model has already processed.

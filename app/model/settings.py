@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
+from app.model.endpoints import MAX_ENDPOINTS, Endpoint
 from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
 from app.model.model_settings import ModelSettings
@@ -103,6 +104,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The user's own presets."""
     cache_settings: CacheSettings = field(default=CacheSettings(), name="keeping")
     local_api: LocalApiSettings = LocalApiSettings()
+    endpoints: Annotated[tuple[Endpoint, ...], Meta(max_length=MAX_ENDPOINTS)] = ()
+    """The servers that the user added. Without any, nothing leaves this machine."""
     overflow: Overflow = "fail"
     theme: Theme = "system"
     sidebar_visible: bool = True

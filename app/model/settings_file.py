@@ -31,6 +31,7 @@ _KEPT_FIELDS = frozenset(
         "model_folders",
         "cache_settings",
         "local_api",
+        "endpoints",
         "has_conversations",
         "last_conversation",
         "windows",

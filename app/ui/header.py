@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 from typing_extensions import override
 
 from app.answers.sessions import GUIDE, ModelInUse
+from app.model.endpoints import shown_name
 from app.numbers import counted
 from app.ui.parts.buttons import FittingButton, give_menu
 from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip, beginning
@@ -167,9 +168,10 @@ class Header(QFrame):
         if session.state == "unloaded":
             tip += self.tr(" · not in memory; the next question loads it")
         if info is not None:
-            tip += self.tr(" · {} · {} M parameters · context {} tokens").format(
-                info.architecture, counted(info.num_parameters / 1e6, 1), counted(info.context_length)
-            )
+            if info.num_parameters:
+                tip += self.tr(" · {} · {} M parameters · context {} tokens").format(
+                    info.architecture, counted(info.num_parameters / 1e6, 1), counted(info.context_length)
+                )
             if info.draft_model:
                 tip += self.tr(" · draft model {model}").format(model=model_label(info.draft_model))
         self.model_button.setToolTip(as_tool_tip(tip))
@@ -177,7 +179,12 @@ class Header(QFrame):
 
 def model_label(name: str) -> str:
     """Return the name of a model as the user sees it: "Guide", translated, or the name of the model's folder."""
-    return QCoreApplication.translate("Header", "Guide") if name == GUIDE else beginning(Path(name).name or name)
+    return QCoreApplication.translate("Header", "Guide") if name == GUIDE else beginning(_last_part(name))
+
+
+def _last_part(name: str) -> str:
+    shown = shown_name(name)
+    return shown if shown != name else Path(name).name or name
 
 
 def stage_text(stage: str) -> str:
@@ -189,6 +196,8 @@ def stage_text(stage: str) -> str:
             return QCoreApplication.translate("Header", "building the model")
         case "reading the weights":
             return QCoreApplication.translate("Header", "reading the weights")
+        case "connecting":
+            return QCoreApplication.translate("Header", "connecting")
         case "warming up":
             return QCoreApplication.translate("Header", "warming up")
         case _ if stage.startswith(_DRAFT):

@@ -59,6 +59,7 @@ class MainWindow(QMainWindow):
     def __init__(self, controller: Controller, data_folder: Path) -> None:
         super().__init__()
         self._controller = controller
+        controller.may_send_to = self._may_send_to
         self._theme = chosen_theme(self._controller.program.settings)
         self.may_close: Callable[[], bool] = lambda: True
         """Called before the window closes. If it returns False, the window stays open."""
@@ -301,6 +302,12 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{beginning(name)} — Bough" if conversation is not None else "Bough")
         self._conversation_commands.update(self.menus)
         self.dialogs.update(self.menus)
+
+    def _may_send_to(self, host: str) -> bool:
+        # Imported here because few starts need it.
+        from app.ui.dialogs.questions import ask_to_send
+
+        return ask_to_send(self, host)
 
     def _show_streaming(self, _message_id: int = 0) -> None:
         message = self._controller.shown.streaming_message

@@ -644,6 +644,10 @@
 <context>
     <name>ComposerCommands</name>
     <message>
+        <source>Sent to {hosts}</source>
+        <translation>Geht an {hosts}</translation>
+    </message>
+    <message>
         <source>System prompt: {text}</source>
         <translation>Systemprompt: {text}</translation>
     </message>
@@ -1132,6 +1136,10 @@
         <translation>Bough schließen</translation>
     </message>
     <message>
+        <source>Free software under the MIT licence. Nothing you write leaves this computer, unless you add a server.</source>
+        <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Computer, es sei denn, Sie fügen einen Server hinzu.</translation>
+    </message>
+    <message>
         <source>Some text is not saved. Close Bough and lose it?</source>
         <translation>Ein Teil des Textes ist nicht gespeichert. Bough schließen und diesen Text verwerfen?</translation>
     </message>
@@ -1156,16 +1164,32 @@
         <translation>Geöffnet lassen</translation>
     </message>
     <message>
+        <source>Send to a server</source>
+        <translation>An einen Server senden</translation>
+    </message>
+    <message>
+        <source>This conversation has stayed on this machine. Send it to {host}?</source>
+        <translation>Diese Unterhaltung ist bisher auf diesem Computer geblieben. An {host} senden?</translation>
+    </message>
+    <message>
+        <source>The whole branch above the answer is sent: messages, files and the system prompt.</source>
+        <translation>Gesendet wird der ganze Zweig oberhalb der Antwort: Nachrichten, Dateien und der Systemprompt.</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>Don&apos;t send</source>
+        <translation>Nicht senden</translation>
+    </message>
+    <message>
         <source>About Bough</source>
         <translation>Über Bough</translation>
     </message>
     <message>
         <source>Bough is a chat program for local models in which a conversation is a tree.</source>
         <translation>Bough ist ein Chatprogramm für lokale Modelle, in dem jedes Gespräch ein Baum ist.</translation>
-    </message>
-    <message>
-        <source>Free software under the MIT licence. Nothing you write leaves this computer.</source>
-        <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Computer.</translation>
     </message>
 </context>
 <context>
@@ -1302,6 +1326,69 @@
     <message>
         <source>With your next message: {names}</source>
         <translation>Mit Ihrer nächsten Nachricht: {names}</translation>
+    </message>
+</context>
+<context>
+    <name>EndpointWindow</name>
+    <message>
+        <source>Add an endpoint</source>
+        <translation>Endpunkt hinzufügen</translation>
+    </message>
+    <message>
+        <source>Edit endpoint</source>
+        <translation>Endpunkt ändern</translation>
+    </message>
+    <message>
+        <source>none, or $OPENAI_API_KEY</source>
+        <translation>keiner, oder $OPENAI_API_KEY</translation>
+    </message>
+    <message>
+        <source>unchanged</source>
+        <translation>unverändert</translation>
+    </message>
+    <message>
+        <source>the host</source>
+        <translation>der Host</translation>
+    </message>
+    <message>
+        <source>A server that speaks OpenAI&apos;s API: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, a company&apos;s gateway, or Bough on another machine. Conversations with its models are sent to it.</source>
+        <translation>Ein Server, der die API von OpenAI spricht: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, das Gateway einer Firma oder Bough auf einem anderen Computer. Unterhaltungen mit seinen Modellen werden an ihn gesendet.</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>Schlüssel</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>The key is kept in this system&apos;s keyring. A name such as $OPENAI_API_KEY means the environment variable.</source>
+        <translation>Der Schlüssel liegt im Schlüsselbund dieses Systems. Ein Name wie $OPENAI_API_KEY meint die Umgebungsvariable.</translation>
+    </message>
+    <message>
+        <source>Add</source>
+        <translation>Hinzufügen</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Speichern</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Esc</source>
+        <translation>Esc</translation>
+    </message>
+    <message>
+        <source>Asking the server…</source>
+        <translation>Der Server wird gefragt …</translation>
     </message>
 </context>
 <context>
@@ -1906,6 +1993,10 @@
     <message>
         <source>reading the weights</source>
         <translation>Gewichte werden gelesen</translation>
+    </message>
+    <message>
+        <source>connecting</source>
+        <translation>verbindet sich</translation>
     </message>
     <message>
         <source>warming up</source>
@@ -3115,6 +3206,14 @@
         <translation>Als Nächstes herunterladen</translation>
     </message>
     <message>
+        <source>Edit endpoint…</source>
+        <translation>Endpunkt ändern …</translation>
+    </message>
+    <message>
+        <source>Remove endpoint</source>
+        <translation>Endpunkt entfernen</translation>
+    </message>
+    <message>
         <source>Open web page</source>
         <translation>Webseite öffnen</translation>
     </message>
@@ -3412,8 +3511,16 @@
         <translation>Hinzugefügter Ordner</translation>
     </message>
     <message>
+        <source>Server</source>
+        <translation>Server</translation>
+    </message>
+    <message>
         <source>A tiny model that answers questions about Bough. It knows nothing else.</source>
         <translation>Ein winziges Modell, das Fragen zu Bough beantwortet. Sonst weiß es nichts.</translation>
+    </message>
+    <message>
+        <source>It runs on {host}. Conversations with it are sent there.</source>
+        <translation>Es läuft auf {host}. Unterhaltungen mit ihm werden dorthin gesendet.</translation>
     </message>
     <message>
         <source>A GGUF file. Bough makes a model folder from it; the file stays as it is.</source>
@@ -3552,6 +3659,10 @@
         <translation>Ordner zur Liste hinzufügen…</translation>
     </message>
     <message>
+        <source>Add an endpoint…</source>
+        <translation>Endpunkt hinzufügen …</translation>
+    </message>
+    <message>
         <source>Try again</source>
         <translation>Erneut versuchen</translation>
     </message>
@@ -3582,6 +3693,18 @@
     <message>
         <source>{title} was deleted, which freed {size}.</source>
         <translation>{title} wurde gelöscht; {size} sind wieder frei.</translation>
+    </message>
+    <message>
+        <source>{name} was added.</source>
+        <translation>{name} wurde hinzugefügt.</translation>
+    </message>
+    <message>
+        <source>This system has no keyring that Bough can use, so the key is kept only until Bough ends.</source>
+        <translation>Dieses System hat keinen Schlüsselbund, den Bough nutzen kann. Der Schlüssel wird daher nur behalten, bis Bough endet.</translation>
+    </message>
+    <message>
+        <source>{name} was removed, with its key. Conversations keep its answers.</source>
+        <translation>{name} wurde entfernt, samt Schlüssel. Unterhaltungen behalten seine Antworten.</translation>
     </message>
     <message>
         <source>Open a GGUF file</source>
@@ -5951,6 +6074,22 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Eine Datei hat weniger Zeilen, als mlx-lm auf einmal nimmt. Geben Sie dort --batch-size {num} an.</translation>
     </message>
     <message>
+        <source>A filter of {server} ended this answer. The text so far is kept. Change the question, or choose another model.</source>
+        <translation>Ein Filter von {server} hat diese Antwort beendet. Der bisherige Text bleibt. Ändern Sie die Frage, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>A server answers conversations only. Choose a model of this machine to continue a text.</source>
+        <translation>Ein Server beantwortet nur Unterhaltungen. Wählen Sie ein Modell dieses Computers, um einen Text fortzusetzen.</translation>
+    </message>
+    <message>
+        <source>A server knows only JSON schemas as answer formats.</source>
+        <translation>Ein Server kennt als Antwortformat nur JSON-Schemas.</translation>
+    </message>
+    <message>
+        <source>A server knows only JSON schemas as answer formats. Choose another format, or a model of this machine.</source>
+        <translation>Ein Server kennt als Antwortformat nur JSON-Schemas. Wählen Sie ein anderes Format oder ein Modell dieses Computers.</translation>
+    </message>
+    <message>
         <source>All of these conversations are for validation by their ids; train.jsonl has them instead.</source>
         <translation>Alle diese Unterhaltungen sind nach ihren Kennungen zum Validieren; stattdessen enthält sie train.jsonl.</translation>
     </message>
@@ -5991,6 +6130,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Bough kennt dieses Format nicht; seine Felder sind {names}</translation>
     </message>
     <message>
+        <source>Bough keeps at most {num} servers. Remove one, then add this one.</source>
+        <translation>Bough merkt sich höchstens {num} Server. Entfernen Sie einen, und fügen Sie dann diesen hinzu.</translation>
+    </message>
+    <message>
         <source>Bough keeps the settings of at most {limit} models. The oldest, those of {names}, were removed.</source>
         <translation>Bough behält die Einstellungen von höchstens {limit} Modellen. Die ältesten, die von {names}, wurden entfernt.</translation>
     </message>
@@ -6001,6 +6144,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>Conversations left out, because they have nothing for this format: {num} ({names}).</source>
         <translation>Ausgelassene Gespräche, weil sie nichts für dieses Format enthalten: {num} ({names}).</translation>
+    </message>
+    <message>
+        <source>Hooks need a model of this machine. Turn them off for this answer, or choose another model.</source>
+        <translation>Hooks brauchen ein Modell dieses Computers. Schalten Sie sie für diese Antwort aus, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or export them as Markdown.</source>
@@ -6051,8 +6198,20 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Systemtexte weggelassen, weil Chat-Vorlagen sie nur am Anfang erlauben: {num}.</translation>
     </message>
     <message>
+        <source>The address holds a password, which would be kept in a file. Enter it as the key instead.</source>
+        <translation>Die Adresse enthält ein Passwort, das in einer Datei landen würde. Geben Sie es stattdessen als Schlüssel ein.</translation>
+    </message>
+    <message>
+        <source>The connection to {server} ended before the answer did. The text so far is kept. Ask again when the server can be reached.</source>
+        <translation>Die Verbindung zu {server} endete vor der Antwort. Der bisherige Text bleibt. Fragen Sie erneut, sobald der Server erreichbar ist.</translation>
+    </message>
+    <message>
         <source>The document has only {num_pages} pages. Nothing was printed. Choose other pages.</source>
         <translation>Das Dokument hat nur {num_pages} Seiten. Es wurde nichts gedruckt. Wählen Sie andere Seiten.</translation>
+    </message>
+    <message>
+        <source>The environment variable {name} is not set, or empty. Set it and start Bough again, or enter the key itself.</source>
+        <translation>Die Umgebungsvariable {name} ist nicht gesetzt oder leer. Setzen Sie sie und starten Sie Bough neu, oder geben Sie den Schlüssel selbst ein.</translation>
     </message>
     <message>
         <source>The export of “{name}” may have gaps. {problem}</source>
@@ -6067,8 +6226,20 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
+        <source>The numbers of a server&apos;s tokens are not known, so their probabilities can&apos;t be changed.</source>
+        <translation>Die Nummern der Token eines Servers sind nicht bekannt, daher lassen sich ihre Wahrscheinlichkeiten nicht ändern.</translation>
+    </message>
+    <message>
+        <source>The process that asks the server stopped unexpectedly. Nothing was added. Try again.</source>
+        <translation>Der Prozess, der den Server fragt, wurde unerwartet beendet. Es wurde nichts hinzugefügt. Versuchen Sie es erneut.</translation>
+    </message>
+    <message>
         <source>The process that makes the pages ended unexpectedly ({error}). Nothing was written. Try again, choose fewer messages, or export them as Markdown.</source>
         <translation>Der Prozess, der die Seiten erstellt, wurde unerwartet beendet ({error}). Es wurde nichts geschrieben. Versuchen Sie es noch einmal, wählen Sie weniger Nachrichten, oder exportieren Sie sie als Markdown.</translation>
+    </message>
+    <message>
+        <source>The server of “{model}” was removed from Bough. Add it again in the Models window, or choose another model.</source>
+        <translation>Der Server von „{model}“ wurde aus Bough entfernt. Fügen Sie ihn im Fenster „Modelle“ wieder hinzu, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>The settings could not be written to {file} ({error}).</source>
@@ -6083,8 +6254,16 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Die Einstellungen, Profile und Hooks wurden nach {file} exportiert.</translation>
     </message>
     <message>
+        <source>The system prompt of this conversation offers tools, which only models of this machine can call here. Choose one of them.</source>
+        <translation>Der Systemprompt dieser Unterhaltung bietet Werkzeuge an, die hier nur Modelle dieses Computers aufrufen können. Wählen Sie eines davon.</translation>
+    </message>
+    <message>
         <source>The tokenizer of this model leaves out or replaces white space, so the model did not see every space, indent and line break.</source>
         <translation>Der Tokenizer dieses Modells lässt Leerraum weg oder ersetzt ihn; das Modell hat nicht jedes Leerzeichen, jede Einrückung und jeden Zeilenumbruch gesehen.</translation>
+    </message>
+    <message>
+        <source>The tokens of a server&apos;s model are not known here, so they can&apos;t be counted.</source>
+        <translation>Die Token eines Modells auf einem Server sind hier nicht bekannt und lassen sich daher nicht zählen.</translation>
     </message>
     <message>
         <source>The weights are in a format that can contain program code, so Bough does not read it. Choose a version of this model in the safetensors format.</source>
@@ -6127,6 +6306,14 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Es gibt nichts zu exportieren: Hier gibt es keine fertige Antwort auf eine Frage.</translation>
     </message>
     <message>
+        <source>This is no address of a server. It looks like http://localhost:8080/v1. Nothing was added.</source>
+        <translation>Das ist keine Adresse eines Servers. Sie sieht aus wie http://localhost:8080/v1. Es wurde nichts hinzugefügt.</translation>
+    </message>
+    <message>
+        <source>This is no key. Copy it whole from the server&apos;s page. Nothing was added.</source>
+        <translation>Das ist kein Schlüssel. Kopieren Sie ihn ganz von der Seite des Servers. Es wurde nichts hinzugefügt.</translation>
+    </message>
+    <message>
         <source>This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
         <translation>Dies ist der abgesicherte Modus: Ihre Einstellungen, Hooks, Entwürfe, Fensterpositionen, gewählten Vorlagen, Messwerte, unfertigen Downloads und der Cache auf dem Datenträger werden nicht verwendet. Sie bleiben unverändert. Starten Sie Bough ohne --safe-mode, um sie wieder zu verwenden.</translation>
     </message>
@@ -6157,6 +6344,22 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, but models can use only {total_bytes} here. It was not loaded.</source>
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier aber nur {total_bytes} verwenden. Es wurde nicht geladen.</translation>
+    </message>
+    <message>
+        <source>This process runs models of servers only. Name an `endpoint`.</source>
+        <translation>Dieser Prozess nutzt nur Modelle von Servern. Nennen Sie einen `endpoint`.</translation>
+    </message>
+    <message>
+        <source>This process runs models of this machine. Start one for endpoints, then try again.</source>
+        <translation>Dieser Prozess nutzt Modelle dieses Computers. Starten Sie einen für Endpunkte, und versuchen Sie es erneut.</translation>
+    </message>
+    <message>
+        <source>This server can&apos;t continue the beginning of an answer. The text is kept. Ask again for a new answer, or choose a model of this machine to continue it.</source>
+        <translation>Dieser Server kann den Anfang einer Antwort nicht fortsetzen. Der Text bleibt. Fragen Sie erneut nach einer neuen Antwort, oder wählen Sie ein Modell dieses Computers, um sie fortzusetzen.</translation>
+    </message>
+    <message>
+        <source>This was cancelled. Ask again if you need it.</source>
+        <translation>Dies wurde abgebrochen. Fragen Sie erneut, wenn Sie es brauchen.</translation>
     </message>
     <message>
         <source>Tool calls without a result, and results without a call, left out: {num}.</source>
@@ -6511,6 +6714,90 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>topics that were deleted in Cherry Studio but are in its backup; they are archived</source>
         <translation>Themen, die in Cherry Studio gelöscht wurden, aber in der Sicherung sind; sie sind archiviert</translation>
+    </message>
+    <message>
+        <source>{server} can&apos;t be reached. Your message is kept. Check the address and the network, and whether the server runs; then ask again.</source>
+        <translation>{server} ist nicht erreichbar. Ihre Nachricht bleibt erhalten. Prüfen Sie die Adresse, das Netz und ob der Server läuft; fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>{server} could not prove who it is, so nothing was sent ({error}). Correct the server&apos;s certificate, or the address.</source>
+        <translation>{server} konnte sich nicht ausweisen, daher wurde nichts gesendet ({error}). Berichtigen Sie das Zertifikat des Servers oder die Adresse.</translation>
+    </message>
+    <message>
+        <source>{server} does not end its answer, so Bough stopped reading. The text so far is kept. Set a limit for the length of answers, then ask again.</source>
+        <translation>{server} beendet seine Antwort nicht, daher liest Bough nicht weiter. Der bisherige Text bleibt. Begrenzen Sie die Länge der Antworten, und fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>{server} does not keep to JSON schemas: this answer is no JSON. The text is kept. Remove the answer format, or choose another model.</source>
+        <translation>{server} hält sich nicht an JSON-Schemas: Diese Antwort ist kein JSON. Der Text bleibt. Entfernen Sie das Antwortformat, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>{server} does not know the model “{model}”, or there is no such API at this address: {text}. Choose another model, or correct the address, which usually ends in /v1.</source>
+        <translation>{server} kennt das Modell „{model}“ nicht, oder unter dieser Adresse gibt es keine solche API: {text}. Wählen Sie ein anderes Modell, oder berichtigen Sie die Adresse, die meist auf /v1 endet.</translation>
+    </message>
+    <message>
+        <source>{server} does not speak OpenAI&apos;s API: its list of models can&apos;t be read. Check the address, which usually ends in /v1.</source>
+        <translation>{server} spricht nicht die API von OpenAI: Die Liste der Modelle ist nicht lesbar. Prüfen Sie die Adresse, die meist auf /v1 endet.</translation>
+    </message>
+    <message>
+        <source>{server} does not stream its answers, so Bough can&apos;t show them as they grow. Switch on streaming there, or use another server.</source>
+        <translation>{server} überträgt Antworten nicht stückweise, daher kann Bough sie nicht zeigen, während sie entstehen. Schalten Sie dort das Streaming ein, oder nutzen Sie einen anderen Server.</translation>
+    </message>
+    <message>
+        <source>{server} ended this answer because of an error that it does not name. The text so far is kept. Ask again.</source>
+        <translation>{server} hat diese Antwort wegen eines Fehlers beendet, den der Server nicht nennt. Der bisherige Text bleibt. Fragen Sie erneut.</translation>
+    </message>
+    <message>
+        <source>{server} has an error of its own ({status}): {text}. Your message is kept. Ask again later.</source>
+        <translation>{server} hat selbst einen Fehler ({status}): {text}. Ihre Nachricht bleibt erhalten. Fragen Sie später erneut.</translation>
+    </message>
+    <message>
+        <source>{server} has sent nothing for {seconds} seconds. The text so far is kept. Check whether the server still works, then ask again.</source>
+        <translation>{server} hat seit {seconds} Sekunden nichts gesendet. Der bisherige Text bleibt. Prüfen Sie, ob der Server noch arbeitet, und fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>{server} lists no model. Load one there, then try again.</source>
+        <translation>{server} nennt kein Modell. Laden Sie dort eines, und versuchen Sie es erneut.</translation>
+    </message>
+    <message>
+        <source>{server} no longer has the model “{model}”. Choose another model.</source>
+        <translation>{server} hat das Modell „{model}“ nicht mehr. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>{server} refused the key. Your message is kept. Enter a valid key in the Models window, then ask again.</source>
+        <translation>{server} hat den Schlüssel abgelehnt. Ihre Nachricht bleibt erhalten. Geben Sie im Fenster „Modelle“ einen gültigen Schlüssel ein, und fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>{server} refused the request ({status}): {text}. Your message is kept. Change what it names, then ask again.</source>
+        <translation>{server} hat die Anfrage abgelehnt ({status}): {text}. Ihre Nachricht bleibt erhalten. Ändern Sie, was der Server nennt, und fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>{server} reported an error in the middle of the answer: {text}. The text so far is kept. Ask again.</source>
+        <translation>{server} hat mitten in der Antwort einen Fehler gemeldet: {text}. Der bisherige Text bleibt. Fragen Sie erneut.</translation>
+    </message>
+    <message>
+        <source>{server} sends requests on to another address, which Bough does not follow, because your messages go only where you said. Enter the other address if you trust it.</source>
+        <translation>{server} leitet Anfragen an eine andere Adresse weiter. Bough folgt dem nicht, weil Ihre Nachrichten nur dorthin gehen, wohin Sie wollen. Geben Sie die andere Adresse ein, wenn Sie ihr vertrauen.</translation>
+    </message>
+    <message>
+        <source>{server} sent an event that can&apos;t be read ({error}). The text so far is kept. Check whether the server speaks OpenAI&apos;s API.</source>
+        <translation>{server} hat ein Ereignis gesendet, das nicht lesbar ist ({error}). Der bisherige Text bleibt. Prüfen Sie, ob der Server die API von OpenAI spricht.</translation>
+    </message>
+    <message>
+        <source>{server} sent more than {limit_bytes} without an end, so Bough stopped reading. The text so far is kept. Check the server, then ask again.</source>
+        <translation>{server} hat mehr als {limit_bytes} ohne ein Ende gesendet, daher liest Bough nicht weiter. Der bisherige Text bleibt. Prüfen Sie den Server, und fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>{server} sent something that is no JSON object, so it can&apos;t be read: {text}. The text so far is kept. Check the address, which usually ends in /v1.</source>
+        <translation>{server} hat etwas gesendet, das kein JSON-Objekt und daher nicht lesbar ist: {text}. Der bisherige Text bleibt. Prüfen Sie die Adresse, die meist auf /v1 endet.</translation>
+    </message>
+    <message>
+        <source>{server} was asked too often, and does not say when it can be asked again: {text}. Your message is kept. Ask again in a minute.</source>
+        <translation>{server} wurde zu oft gefragt und sagt nicht, wann wieder gefragt werden kann: {text}. Ihre Nachricht bleibt erhalten. Fragen Sie in einer Minute erneut.</translation>
+    </message>
+    <message>
+        <source>{server} was asked too often, and wants to be asked again in {seconds} seconds: {text}. Your message is kept.</source>
+        <translation>{server} wurde zu oft gefragt und will in {seconds} Sekunden wieder gefragt werden: {text}. Ihre Nachricht bleibt erhalten.</translation>
     </message>
     <message>
         <source>“{typed}” is not a date that can be searched for, so nothing was searched. Write the year, the month and the day, as in {key}:2026-01-31. To find the text itself, put it in quotation marks.</source>

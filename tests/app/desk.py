@@ -65,7 +65,8 @@ class ScriptedLink(WorkerLink):
         return self._is_up
 
     @override
-    def start(self) -> None:
+    def start(self, *, is_far: bool = False) -> None:
+        self.is_far = is_far
         if self.cannot_start:
             raise OSError(11, "Resource temporarily unavailable")
         assert not self._is_up

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
+import json
 import time
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from worker.endpoints.body import THINK, THINK_END
+from worker.endpoints.body import THINK, THINK_END, without_thought
 from worker.endpoints.events import Object, excerpt
 from worker.errors import EndpointError
 from worker.protocol import Choice, FinishReason
@@ -36,28 +39,33 @@ class _Delta(Struct):
 class _Choice(Struct):
     delta: _Delta | None = None
     message: _Delta | None = None
-    finish_reason: str | None = None
+    finish_reason: object = None
+
+
+_Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class _PromptDetails(Struct):
-    cached_tokens: int | None = None
+    cached_tokens: _Count | None = None
 
 
 class _Usage(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
     prompt_tokens_details: _PromptDetails | None = None
-    prompt_cache_hit_tokens: int | None = None
+    # Some servers report them here.
+    cached_tokens: _Count | None = None
+    prompt_cache_hit_tokens: _Count | None = None
 
     @property
-    def cached_tokens(self) -> int:
+    def kept_tokens(self) -> int:
         details = self.prompt_tokens_details
-        return (details and details.cached_tokens) or self.prompt_cache_hit_tokens or 0
+        return (details and details.cached_tokens) or self.cached_tokens or self.prompt_cache_hit_tokens or 0
 
 
 class _Event(Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: object = None
     error: object = None
 
 
@@ -103,10 +111,12 @@ class Answer:
                     text=excerpt(_text_of(read.error)),
                 )
             )
-        if read.usage is not None:
-            self.prompt_tokens = read.usage.prompt_tokens or self.prompt_tokens
-            self.new_tokens = read.usage.completion_tokens or self.new_tokens
-            self.cached_tokens = read.usage.cached_tokens or self.cached_tokens
+        # Figures that can't be read are not known; the text counts.
+        with contextlib.suppress(msgspec.ValidationError):
+            usage = msgspec.convert(read.usage or {}, _Usage, strict=False)
+            self.prompt_tokens = usage.prompt_tokens or self.prompt_tokens
+            self.new_tokens = usage.completion_tokens or self.new_tokens
+            self.cached_tokens = usage.kept_tokens or self.cached_tokens
         return "".join(self._take_choice(choice) for choice in (read.choices or ())[:1])
 
     def _take_choice(self, choice: _Choice) -> str:
@@ -151,7 +161,7 @@ class Answer:
             self.reason = "stop"
         return shown
 
-    def _end(self, reason: str) -> str:
+    def _end(self, reason: object) -> str:
         if reason == "content_filter":
             raise EndpointError(
                 Sentence(
@@ -160,7 +170,15 @@ class Answer:
                     server=self._name,
                 )
             )
-        return self.end("length" if reason in {"length", "max_tokens"} else "eos")
+        if reason == "error":
+            raise EndpointError(
+                Sentence(
+                    "{server} ended this answer because of an error that it does not name. The text so far is kept. "
+                    "Ask again.",
+                    server=self._name,
+                )
+            )
+        return self.end("length" if reason in ("length", "max_tokens") else "eos")
 
     def end(self, reason: FinishReason) -> str:
         """End the answer. Return the text that was held back. Does nothing if it has ended."""
@@ -174,6 +192,15 @@ class Answer:
         shown_last = self._stream.finish()
         self._shown.append(shown_last)
         return shown + shown_last
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the text after the reasoning is JSON."""
+        try:
+            json.loads(without_thought("".join(self._shown)))
+        except (ValueError, RecursionError):
+            return False
+        return True
 
     def choice(self) -> Choice:
         """Return the finished answer."""

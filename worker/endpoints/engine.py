@@ -33,20 +33,21 @@ from worker.protocol import (
     CacheStats,
     Cancel,
     Capability,
+    CheckEndpoint,
     Chunk,
     Command,
     Done,
     Endpoint,
+    EndpointChecked,
     Event,
     Failed,
     Finished,
     Generate,
     HooksListed,
     ListHooks,
-    ListModels,
     LoadModel,
     ModelLoaded,
-    ModelsListed,
+    ModelLoading,
     Plan,
     RequestId,
     Shutdown,
@@ -153,7 +154,11 @@ class Engine:
         assert event.request_id is not None
         self._inbox.release(self._open.pop(event.request_id))
         self._answers.pop(event.request_id, None)
-        self._emit(event)
+        try:
+            self._emit(event)
+        except (UnicodeError, OverflowError, ValueError) as error:
+            # A server can send values that no message can carry; the command still ends.
+            self._emit(failed(event.request_id, error))
 
     def _cancel_all(self) -> None:
         for request_id in list(self._open):
@@ -174,7 +179,7 @@ class Engine:
                 return Done(request_id=command.request_id)
             case Generate():
                 return await self._answers[command.request_id].run()
-            case ListModels():
+            case CheckEndpoint():
                 return await _listed(command)
             case Validate():
                 return _validated(command)
@@ -191,6 +196,8 @@ class Engine:
         """Connect to the server, and check that it has the model."""
         if command.endpoint is None:
             raise BadRequestError(Sentence("This process runs models of servers only. Name an `endpoint`."))
+        # Heard at once, so that a load that takes long is not mistaken for a stuck process.
+        self._emit(ModelLoading(request_id=command.request_id, fraction=0.0, stage="connecting"))
         server = Server(command.endpoint)
         try:
             models = await server.models()
@@ -283,6 +290,14 @@ class Answering:
         finally:
             await events.aclose()
         self._show(number, answer.end("eos"))
+        if self._command.constraint is not None and answer.reason == "eos" and not answer.is_json:
+            raise UnsupportedError(
+                Sentence(
+                    "{server} does not keep to JSON schemas: this answer is no JSON. The text is kept. "
+                    "Remove the answer format, or choose another model.",
+                    server=self._server.name,
+                )
+            )
         self._num_ended += 1
         if self._num_ended < len(self._answers):
             choice = answer.choice()
@@ -326,7 +341,7 @@ class Answering:
         )
 
 
-async def _listed(command: ListModels) -> ModelsListed:
+async def _listed(command: CheckEndpoint) -> EndpointChecked:
     """Return the models of a server. Raises `EndpointError` if it has none, or does not stream an answer."""
     server = Server(command.endpoint)
     try:
@@ -336,7 +351,7 @@ async def _listed(command: ListModels) -> ModelsListed:
                 Sentence("{server} lists no model. Load one there, then try again.", server=server.name)
             )
         await _check_stream(server, command.endpoint.model or models[0])
-        return ModelsListed(request_id=command.request_id, models=models)
+        return EndpointChecked(request_id=command.request_id, models=models)
     finally:
         await server.close()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import ssl
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from worker.protocol import Endpoint
 
 _NUM_RETRIES = 2
+_MAX_MODELS = 10_000
+_MAX_NAME_CHARS = 4096
 _MAX_REPLY_BYTES = 16 << 20
 """The longest reply that is read, except a stream of events."""
 
@@ -74,27 +76,36 @@ class Server:
                 )
             )
         names = {each["id"] for each in listed if isinstance(each, dict) and isinstance(each.get("id"), str)}
-        return sorted(name for name in names if name)
+        return sorted(name for name in names if _is_name(name))[:_MAX_MODELS]
 
-    async def events(self, body: Object) -> AsyncIterator[Object]:
+    async def events(self, body: Object) -> AsyncGenerator[Object]:
         """Yield the events of an answer. Raises `EndpointError`, also if the connection ends before the answer.
 
         A server that does not stream sends its answer as one event.
         """
         reader = EventReader(self.name)
         has_ended = False
+        try:
+            async for event in self._read(body, reader):
+                has_ended = has_ended or _has_ended(event)
+                yield event
+        except EndpointError:
+            if not has_ended:
+                raise
+        if not (has_ended or reader.is_done):
+            raise self._cut()
+
+    async def _read(self, body: Object, reader: EventReader) -> AsyncIterator[Object]:
         with self._explained():
             create = self._client.chat.completions.with_streaming_response.create
             # The body may have fields that only some servers know.
             async with create(messages=[], model="", extra_body=body, extra_headers=self._headers) as response:
                 if "event-stream" not in response.headers.get("content-type", ""):
                     yield object_of(await response.read(), self.name)
+                    reader.is_done = True
                     return
                 async for event in objects_of(response.iter_bytes(), reader):
-                    has_ended = has_ended or _has_ended(event)
                     yield event
-        if not (has_ended or reader.is_done):
-            raise self._cut()
 
     @contextlib.contextmanager
     def _explained(self) -> Generator[None]:
@@ -206,6 +217,11 @@ class Server:
             server=self.name,
             text=said,
         )
+
+
+def _is_name(name: str) -> bool:
+    """Return whether a model can be asked for by this name. JSON can hold halves of characters, which can't be sent."""
+    return 0 < len(name) <= _MAX_NAME_CHARS and name.isprintable()
 
 
 def _has_ended(event: Object) -> bool:

@@ -15,7 +15,7 @@ from app.ui.composer.context_gauge import ContextGauge
 from app.ui.composer.writing_field import MessageHistory, WritingField
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.file_drops import FileDrops
-from app.ui.parts.labels import as_tool_tip
+from app.ui.parts.labels import as_tool_tip, quiet_label
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, around_line, icon, repolish, text_font
 
 _MAX_LINES = 8
@@ -66,6 +66,9 @@ class Composer(QWidget):
         self.shortage = QLabel()
         """Says that the answer would not fit into memory, and what to do."""
         self.allow_button = QPushButton(self.tr("Send anyway"))
+        self.hosts = quiet_label("")
+        """Says to which servers the message goes; hidden if it stays on this machine."""
+        self.hosts.setVisible(False)
         self._stopping = QTimer(self)
         """Started when the stop button is pressed. When it fires, the button says that the answer is being stopped."""
         self._build_field()
@@ -124,6 +127,7 @@ class Composer(QWidget):
         inner.addWidget(self.attachments)
         inner.addWidget(self.text)
         inner.addLayout(self._new_shortage_row())
+        inner.addWidget(self.hosts)
         inner.addLayout(row)
         outer = QHBoxLayout(self)
         outer.setContentsMargins(16, 4, 16, 16)
@@ -157,6 +161,11 @@ class Composer(QWidget):
         if self.shortage.objectName() != name:
             self.shortage.setObjectName(name)
             repolish(self.shortage)
+
+    def show_hosts(self, text: str) -> None:
+        """Show to which servers the message goes; an empty text hides the line."""
+        self.hosts.setText(text)
+        self.hosts.setVisible(bool(text))
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

@@ -19,7 +19,9 @@ from app.costs.context_meter import ContextMeter
 from app.costs.worker_queries import FormatCheck, HookList
 from app.model.generation_settings import (
     BUILT_IN_PRESETS,
+    EXAMPLES,
     AnswerFormat,
+    FormatKind,
     GenerationSettings,
     current_preset,
     find_preset,
@@ -169,7 +171,14 @@ class ComposerCommands(QObject):
         """Return how many more tokens fit into the context; None if that is not known."""
         return None if self._meter.use is None else self._meter.use.num_free
 
+    def _show_hosts(self) -> None:
+        """Say to which servers the next message goes."""
+        names = self._preparation.generation.models_or(self._controller.model.name)
+        hosts = dict.fromkeys(host for name in names if (host := self._program.host_of(name)))
+        self._composer.show_hosts(self.tr("Sent to {hosts}").format(hosts=", ".join(hosts)) if hosts else "")
+
     def _show_gauge(self) -> None:
+        self._show_hosts()
         self._composer.gauge.show_use(self._meter.use, self._program.settings.overflow)
         self._show_shortage()
 
@@ -264,7 +273,11 @@ class ComposerCommands(QObject):
     def _open_format_popover(self) -> None:
         from app.ui.composer.format_popover import FormatPopover
 
-        popover = FormatPopover(self._preparation.generation.format, self._window)
+        model = self._controller.model
+        kinds: list[FormatKind] = [
+            kind for kind in EXAMPLES if model.can("json_schema" if kind == "json_schema" else "grammar")
+        ]
+        popover = FormatPopover(self._preparation.generation.format, self._window, kinds)
         popover.changed.connect(self._set_format)
         self._check.checked.connect(popover.show_verdict)
         popover.show_verdict(self._problem)
@@ -303,6 +316,7 @@ class ComposerCommands(QObject):
             draft_model=model_label(info.draft_model) if info is not None and info.draft_model else "",
             models=self._program.offered_models,
             model=self._controller.model.name,
+            has_hooks=self._controller.model.can("hooks"),
             theme=self._theme(),
             parent=self._window,
         )

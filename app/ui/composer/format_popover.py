@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
@@ -37,24 +37,28 @@ class FormatPopover(Popover):
     changed = Signal(object)
     """The new `AnswerFormat`, or None for free answers."""
 
-    def __init__(self, answer_format: AnswerFormat | None, parent: QWidget) -> None:
+    def __init__(
+        self, answer_format: AnswerFormat | None, parent: QWidget, kinds: Sequence[FormatKind] = tuple(EXAMPLES)
+    ) -> None:
+        """`kinds` are the formats that the model can keep to. The chosen one is offered in any case."""
         super().__init__(translate("FormatPopover", "Answer format"), _WIDTH_PX, parent)
         self._texts: dict[FormatKind, str] = {} if answer_format is None else {answer_format.kind: answer_format.text}
         """The text that was typed for each kind of format."""
         self._kind: FormatKind | None = None if answer_format is None else answer_format.kind
         self.kinds: dict[FormatKind | None, QRadioButton] = {}
         self._group = QButtonGroup(self)
-        kinds = QWidget()
-        row = FlowLayout(kinds)
+        buttons = QWidget()
+        row = FlowLayout(buttons)
         row.setSpacing(8)
-        for kind in (None, *EXAMPLES):
+        offered: list[FormatKind] = [kind for kind in EXAMPLES if kind in kinds or kind == self._kind]
+        for kind in (None, *offered):
             button = QRadioButton(format_name(kind))
             button.setToolTip(_explanation(kind))
             button.toggled.connect(partial(self._on_kind, kind))
             self.kinds[kind] = button
             self._group.addButton(button)
             row.addWidget(button)
-        self.column.addWidget(kinds)
+        self.column.addWidget(buttons)
         self._explanation = quiet_label("")
         self.column.addWidget(self._explanation)
         self.editor = QPlainTextEdit()

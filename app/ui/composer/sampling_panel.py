@@ -62,12 +62,14 @@ class SamplingPanel(Popover):
         draft_model: str,
         models: Sequence[str],
         model: str,
+        has_hooks: bool = True,
         theme: Theme,
         parent: QWidget,
     ) -> None:
         """`draft_model` is the name of the loaded draft model, empty without one.
 
-        `models` are the models on this machine, `model` is the conversation's model.
+        `models` are the models to choose from, `model` is the conversation's model. `has_hooks`: whether the model can
+        be steered by hooks and drafts.
         """
         super().__init__(translate("SamplingPanel", "Sampling"), _WIDTH_PX, parent)
         self._generation = generation
@@ -99,6 +101,8 @@ class SamplingPanel(Popover):
         self._build()
         self._show(generation)
         self._open_parts()
+        # Hooks that are on stay in sight, so that they can be switched off.
+        self.hooks_and_drafts.setVisible(has_hooks or bool(generation.hooks))
         self._connect()
 
     def _open_parts(self) -> None:

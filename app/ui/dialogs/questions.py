@@ -166,6 +166,30 @@ def _ask_close(parent: QWidget, question: str, details: str, yes: str) -> bool:
     return box.clickedButton() is close
 
 
+def ask_to_send(parent: QWidget, host: str) -> bool:
+    """Ask whether a conversation that has stayed on this machine may be sent to a server."""
+    box = _box(parent, QCoreApplication.translate("Dialogs", "Send to a server"))
+    # The caller reads the box after it has closed.
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setObjectName("send_to_server")
+    question = QCoreApplication.translate("Dialogs", "This conversation has stayed on this machine. Send it to {host}?")
+    box.setText(question.format(host=host))
+    box.setInformativeText(
+        QCoreApplication.translate(
+            "Dialogs", "The whole branch above the answer is sent: messages, files and the system prompt."
+        )
+    )
+    send = box.addButton(QCoreApplication.translate("Dialogs", "Send"), QMessageBox.ButtonRole.AcceptRole)
+    keep = box.addButton(QCoreApplication.translate("Dialogs", "Don't send"), QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(keep)
+    box.setEscapeButton(keep)
+    without_indent(box)
+    box.exec()
+    box.deleteLater()
+    return box.clickedButton() is send
+
+
 def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
     """Show what Bough is, its version, its licence, and how the loaded model runs, in sentences."""
     # Imported here because it is slow and rarely needed.
@@ -179,7 +203,8 @@ def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
             "Dialogs", "Bough is a chat program for local models in which a conversation is a tree."
         ),
         QCoreApplication.translate(
-            "Dialogs", "Free software under the MIT licence. Nothing you write leaves this computer."
+            "Dialogs",
+            "Free software under the MIT licence. Nothing you write leaves this computer, unless you add a server.",
         ),
     )
     box.setInformativeText("\n\n".join((*details, *map(translated, how_it_runs))))

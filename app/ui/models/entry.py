@@ -39,6 +39,8 @@ Action: TypeAlias = Literal[
     "ask_again",
     "delete",
     "show_folder",
+    "edit_endpoint",
+    "remove_endpoint",
     "open_page",
 ]
 """The actions that the page of a model may offer."""
@@ -284,6 +286,8 @@ def source_text(source: Source) -> str:
             return "MLX"
         case "added":
             return translate("Models", "Added folder")
+        case "endpoint":
+            return translate("Models", "Server")
 
 
 def good_for(entry: Entry) -> str:
@@ -295,6 +299,8 @@ def good_for(entry: Entry) -> str:
         return translate("Sentences", model.note)
     if isinstance(model, LocalModel) and model.name == GUIDE:
         return translate("Models", "A tiny model that answers questions about Bough. It knows nothing else.")
+    if isinstance(model, LocalModel) and model.host:
+        return translate("Models", "It runs on {host}. Conversations with it are sent there.").format(host=model.host)
     if isinstance(model, LocalModel) and model.format == "gguf":
         return translate("Models", "A GGUF file. Bough makes a model folder from it; the file stays as it is.")
     if isinstance(model, LocalModel) and not model.has_template:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app.catalog.entry import Fit, LocalModel, RemoteModel
 from app.model.fuzzy import fit, folded
 from app.program import Program
+from app.supply.endpoints import models_of
 from app.supply.transfers import Transfer
 from app.ui.models.entry import Entry, Presence, speeds_text
 from app.ui.models.model_list import Row
@@ -38,6 +39,7 @@ class ModelEntries(QObject):
             program.supply.hub_search.details_changed,
             program.supply.fits.changed,
             program.session.changed,
+            program.supply.endpoints.changed,
         ):
             signal.connect(self._update)
         self._update()
@@ -94,6 +96,7 @@ class ModelEntries(QObject):
         self._sections = [
             (self.tr("In progress"), transfers),
             (self.tr("On this computer"), local),
+            *self._far_sections(),
             self._remote_section(),
         ]
         self._entries = {entry.key: entry for _, entries in self._sections for entry in entries}
@@ -127,6 +130,16 @@ class ModelEntries(QObject):
         fit = self.fit_of(model)
         can_free = self._program.supply.fits.frees(fit)
         return Entry(f"local:{model.name}", model, fit, can_free, presence=presence, fraction=fraction, speeds=speeds)
+
+    def _far_sections(self) -> list[tuple[str, list[Entry]]]:
+        """Return a heading and the models of each server that the user added."""
+        return [
+            (
+                endpoint.name if endpoint.name == endpoint.host else f"{endpoint.name} · {endpoint.host}",
+                self._matching([self._local_entry(model) for model in models_of(endpoint)]),
+            )
+            for endpoint in self._program.settings.endpoints
+        ]
 
     def _transfer_entry(self, transfer: Transfer) -> Entry:
         model = transfer.model

@@ -280,6 +280,8 @@ class ModelPage(QWidget):
                 return self.tr("Try again"), self.tr("Ask the hub again (Enter)")
             case "unload" | "run_next" | "cancel_transfer" | "delete" | "show_folder" | "open_page" | None:
                 return "", ""
+            case "edit_endpoint" | "remove_endpoint":
+                return "", ""
             case _:
                 assert_never(action)
 
@@ -345,7 +347,10 @@ class ModelPage(QWidget):
             found.append((text, self._requests("run_next")))
         if entry.presence == "loaded":
             found.append((self.tr("Unload"), self._requests("unload")))
-        if isinstance(model, LocalModel):
+        if isinstance(model, LocalModel) and model.host:
+            found.append((self.tr("Edit endpoint…"), self._requests("edit_endpoint")))
+            found.append((self.tr("Remove endpoint"), self._requests("remove_endpoint")))
+        elif isinstance(model, LocalModel):
             found.append((self.tr("Show folder"), self._requests("show_folder")))
         if model is not None and model.repo:
             found.append((self.tr("Open web page"), self._requests("open_page")))

@@ -29,12 +29,15 @@ from typing_extensions import override
 
 from app.catalog.entry import LocalModel, RemoteModel
 from app.catalog.hub_error import HubError
+from app.model.endpoints import Endpoint, find
 from app.numbers import sized
 from app.program import Program
 from app.sentences import translated
+from app.supply.endpoints import Added
 from app.supply.local_models import look_at
 from app.ui.dialogs import questions
 from app.ui.models.announcing import TransferAnnouncements
+from app.ui.models.endpoint_window import EndpointWindow
 from app.ui.models.entry import Action, main_action
 from app.ui.models.model_entries import ModelEntries
 from app.ui.models.model_list import ModelList
@@ -161,6 +164,8 @@ class ModelsWindow(QDialog):
         menu.addAction(self.tr("Open GGUF file…"), self._ask_file)
         menu.addAction(self.tr("Open model folder…"), self._ask_folder)
         menu.addAction(self.tr("Add folder to the list…"), self._ask_added_folder)
+        menu.addSeparator()
+        menu.addAction(self.tr("Add an endpoint…"), self.open_endpoint)
         return menu
 
     def set_theme(self, theme: Theme) -> None:
@@ -301,6 +306,12 @@ class ModelsWindow(QDialog):
                 self._open(QUrl.fromLocalFile(str(_folder_of(model.path))))
             case "open_page" if model is not None:
                 self._open(QUrl(self._program.supply.hub_search.page_of(model.repo)))
+            case "edit_endpoint" if isinstance(model, LocalModel):
+                self.open_endpoint(self._endpoint_of(model))
+            case "remove_endpoint" if isinstance(model, LocalModel):
+                self._remove_endpoint(self._endpoint_of(model))
+            case "edit_endpoint" | "remove_endpoint":
+                pass
             case "chat" | "convert" | "download" | "ask_again" | "delete" | "show_folder" | "open_page":
                 pass
             case _:
@@ -328,6 +339,35 @@ class ModelsWindow(QDialog):
     def _say(self, text: str) -> None:
         self._said = text
         self._show_status()
+
+    # --- endpoints -----------------------------------------------------------------------------------------
+
+    def open_endpoint(self, endpoint: Endpoint | None = None) -> EndpointWindow:
+        """Open the window that adds a server, or changes one."""
+        window = EndpointWindow(self._program.supply.endpoints, self, endpoint)
+        window.added.connect(self._on_endpoint)
+        return window
+
+    def _on_endpoint(self, added: Added) -> None:
+        endpoint = added.endpoint
+        self.field.clear()
+        self.list.choose_next(f"local:{endpoint.model_names[0]}")
+        if added.is_key_kept:
+            self._say(self.tr("{name} was added.").format(name=endpoint.name))
+        else:
+            self._say(
+                self.tr("This system has no keyring that Bough can use, so the key is kept only until Bough ends.")
+            )
+
+    def _endpoint_of(self, model: LocalModel) -> Endpoint | None:
+        found = find(self._program.settings.endpoints, model.name)
+        return None if found is None else found[0]
+
+    def _remove_endpoint(self, endpoint: Endpoint | None) -> None:
+        if endpoint is not None:
+            self._program.remove_endpoint(endpoint)
+            removed = self.tr("{name} was removed, with its key. Conversations keep its answers.")
+            self._say(removed.format(name=endpoint.name))
 
     # --- opening -------------------------------------------------------------------------------------------
 

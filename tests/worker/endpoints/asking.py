@@ -23,7 +23,7 @@ from worker.protocol import (
     Secret,
 )
 
-_TERMINAL = frozenset({"ModelLoaded", "ModelsListed", "Finished", "Failed", "Done", "Validated", "HooksListed"})
+_TERMINAL = frozenset({"ModelLoaded", "EndpointChecked", "Finished", "Failed", "Done", "Validated", "HooksListed"})
 
 
 class Asking:
@@ -58,6 +58,12 @@ class Asking:
                 return event
         while (event := self.next()).request_id != request_id or type(event).__name__ not in _TERMINAL:
             pass
+        return event
+
+    def finished(self, request_id: RequestId) -> Finished:
+        """Wait for the end of an answer, which must be no failure."""
+        event = self.end(request_id)
+        assert isinstance(event, Finished), event
         return event
 
     def load(self, url: str, model: str = "script", *, key: str | None = None, **options: Any) -> Event:

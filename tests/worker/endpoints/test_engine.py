@@ -8,7 +8,17 @@ import pytest
 
 from tests.endpoint_server import EndpointServer, Fault, Script, error
 from tests.worker.endpoints.asking import Asking
-from worker.protocol import Answered, Cancel, Constraint, Endpoint, Failed, ListModels, Message, ModelsListed, Sampling
+from worker.protocol import (
+    Answered,
+    Cancel,
+    CheckEndpoint,
+    Constraint,
+    Endpoint,
+    EndpointChecked,
+    Failed,
+    Message,
+    Sampling,
+)
 
 _TEXT = "".join(Script().pieces)
 
@@ -28,7 +38,7 @@ def server() -> Iterator[EndpointServer]:
 def test_an_answer_is_streamed_and_its_usage_is_known(asking: Asking, server: EndpointServer) -> None:
     asking.loaded(server.url)
     request = asking.ask()
-    finished = asking.end(request)
+    finished = asking.finished(request)
     assert finished.choices[0].text == asking.shown(request) == _TEXT
     assert finished.choices[0].reason == "eos"
     assert finished.usage.prompt_tokens > 0
@@ -48,7 +58,7 @@ def test_equal_beginnings_are_equal_bytes_so_that_the_server_keeps_them(asking: 
 def test_text_ends_before_a_stop_string_that_pieces_share(asking: Asking, server: EndpointServer, stop: str) -> None:
     asking.loaded(server.url)
     request = asking.ask(stop=[stop])
-    choice = asking.end(request).choices[0]
+    choice = asking.finished(request).choices[0]
     assert choice.text == asking.shown(request) == _TEXT.partition(stop)[0]
     assert (choice.reason, choice.stop) == ("stop", stop)
 
@@ -56,7 +66,7 @@ def test_text_ends_before_a_stop_string_that_pieces_share(asking: Asking, server
 def test_each_of_several_answers_has_its_seed_and_its_end(asking: Asking, server: EndpointServer) -> None:
     asking.loaded(server.url)
     request = asking.ask(n=3, sampling=Sampling(seed=40, temperature=0.5, top_k=5))
-    finished = asking.end(request)
+    finished = asking.finished(request)
     assert [choice.seed for choice in finished.choices] == [40, 41, 42]
     assert {choice.text for choice in finished.choices} == {_TEXT}
     sent = [each.json for each in server.requests_of("POST")]
@@ -84,7 +94,7 @@ def test_a_cancelled_answer_keeps_its_text_and_frees_the_server(asking: Asking, 
     while not asking.shown(request):
         asking.next()
     asking.send(Cancel(request_id="stop-1", target=request))
-    choice = asking.end(request).choices[0]
+    choice = asking.finished(request).choices[0]
     assert choice.reason == "cancelled"
     assert choice.text == asking.shown(request)
     assert _TEXT.startswith(choice.text)
@@ -98,7 +108,7 @@ def test_a_request_that_is_cancelled_at_once_ends_once(asking: Asking, server: E
     for number, request in enumerate(requests):
         asking.send(Cancel(request_id=f"stop-now-{number}", target=request))
     for request in requests:
-        assert asking.end(request).choices[0].reason in {"cancelled", "eos"}
+        assert asking.finished(request).choices[0].reason in {"cancelled", "eos"}
     assert asking.answer().choices[0].text == _TEXT
 
 
@@ -148,10 +158,12 @@ def test_what_a_server_can_not_do_is_refused_before_anything_is_sent(asking: Ask
 
 def test_the_models_are_listed_and_a_wrong_key_is_said(asking: Asking) -> None:
     with EndpointServer({"b": Script(), "a": Script()}, key="sesame") as server:
-        listed = asking.end(asking.send(ListModels(request_id="list", endpoint=_endpoint(server.url, "sesame"))))
-        assert isinstance(listed, ModelsListed)
+        listed = asking.end(asking.send(CheckEndpoint(request_id="list", endpoint=_endpoint(server.url, "sesame"))))
+        assert isinstance(listed, EndpointChecked)
         assert listed.models == ["a", "b"]
-        refused = asking.end(asking.send(ListModels(request_id="list-2", endpoint=_endpoint(server.url, "open-1234"))))
+        refused = asking.end(
+            asking.send(CheckEndpoint(request_id="list-2", endpoint=_endpoint(server.url, "open-1234")))
+        )
         assert isinstance(refused, Failed)
         assert "refused the key" in refused.message
         assert "open-1234" not in refused.message
@@ -159,10 +171,10 @@ def test_the_models_are_listed_and_a_wrong_key_is_said(asking: Asking) -> None:
 
 def test_a_server_that_does_not_stream_or_is_not_there_is_said(asking: Asking, server: EndpointServer) -> None:
     server.fail("POST", Fault(ignores_stream=True))
-    refused = asking.end(asking.send(ListModels(request_id="whole", endpoint=_endpoint(server.url))))
+    refused = asking.end(asking.send(CheckEndpoint(request_id="whole", endpoint=_endpoint(server.url))))
     assert isinstance(refused, Failed)
     assert "does not stream" in refused.message
-    gone = asking.end(asking.send(ListModels(request_id="gone", endpoint=_endpoint("http://127.0.0.1:9/v1"))))
+    gone = asking.end(asking.send(CheckEndpoint(request_id="gone", endpoint=_endpoint("http://127.0.0.1:9/v1"))))
     assert isinstance(gone, Failed)
     assert "can't be reached" in gone.message
 

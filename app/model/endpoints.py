@@ -1,0 +1,107 @@
+"""Endpoints: OpenAI-compatible servers that the user added, and the names of their models. Keys are not among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, NamedTuple, Self, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Meta, Struct
+
+from worker.sentence import Sentence, SentenceError
+
+MAX_ENDPOINTS = 64
+_PREFIX = "endpoint:"
+_Text: TypeAlias = Annotated[str, Meta(max_length=4096)]
+_PATHS = ("/chat/completions", "/models")
+"""Ends of addresses that users copy together with the address that is meant."""
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """A server, as it is kept among the settings."""
+
+    id: Annotated[str, Meta(pattern="^[0-9a-f]{8}$")]
+    name: _Text
+    url: _Text
+    variable: _Text = ""
+    """The environment variable that holds the key; empty if the key, if there is one, is in the system's keyring."""
+    models: Annotated[tuple[_Text, ...], Meta(max_length=10_000)] = ()
+    """The names by which the server knows its models, when it was last asked."""
+
+    @property
+    def host(self) -> str:
+        """The host, with its port if the address names one."""
+        return host_of(self.url)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The names of the models as Bough uses them."""
+        return tuple(EndpointModel(self.id, model).name for model in self.models)
+
+
+class EndpointModel(NamedTuple):
+    """A model of an endpoint. Its `name` is what conversations remember, and what the session takes."""
+
+    endpoint_id: str
+    model: str
+
+    @property
+    def name(self) -> str:
+        return f"{_PREFIX}{self.endpoint_id}/{self.model}"
+
+    @classmethod
+    def parse(cls, name: str) -> Self | None:
+        """Return the model of this name; None if it is no model of an endpoint."""
+        if not name.startswith(_PREFIX):
+            return None
+        endpoint_id, _, model = name.removeprefix(_PREFIX).partition("/")
+        return cls(endpoint_id, model)
+
+
+def find(endpoints: Iterable[Endpoint], name: str) -> tuple[Endpoint, str] | None:
+    """Return the endpoint of a model, and the name by which the server knows the model; None if there is none."""
+    model = EndpointModel.parse(name)
+    if model is None:
+        return None
+    endpoint = next((each for each in endpoints if each.id == model.endpoint_id), None)
+    return None if endpoint is None else (endpoint, model.model)
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a model without the id of its endpoint."""
+    model = EndpointModel.parse(name)
+    return name if model is None else model.model
+
+
+def host_of(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def address_of(text: str) -> str:
+    """Return the address that a user typed in its usual form. Raises `SentenceError` if it can't be one."""
+    text = text.strip().rstrip("/")
+    if "://" not in text:
+        text = f"http://{text}" if _is_local(text) else f"https://{text}"
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_valid, parts = False, urlsplit("")
+    if not is_valid or any(not character.isprintable() or character.isspace() for character in text):
+        raise SentenceError(
+            Sentence("This is no address of a server. It looks like http://localhost:8080/v1. Nothing was added.")
+        )
+    if parts.username or parts.password:
+        raise SentenceError(
+            Sentence("The address holds a password, which would be kept in a file. Enter it as the key instead.")
+        )
+    path = parts.path.rstrip("/")
+    for end in _PATHS:
+        path = path.removesuffix(end)
+    return urlunsplit((parts.scheme, parts.netloc, path or "/v1", "", ""))
+
+
+def _is_local(text: str) -> bool:
+    return text.startswith(("localhost", "127.", "10.", "192.168.", "[::1]")) or text.partition("/")[0].partition(":")[
+        0
+    ].endswith(".local")
