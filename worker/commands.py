@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
+from typing_extensions import override
 
 from worker.values import Nonempty, NumBytes, Overflow, RequestId, Role, Seed, TokenId, ToolName, Value, exactly_one
 
@@ -141,11 +141,13 @@ class Secret(Value, frozen=True):
 
     text: str
 
+    @override
     def __repr__(self) -> str:
         return "Secret(…)"
 
-    def __rich_repr__(self) -> Iterable[str]:
-        return ["…"]
+    @override
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("text", "…")]
 
 
 class Endpoint(Value, frozen=True):
