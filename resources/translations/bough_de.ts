@@ -6604,6 +6604,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Namen von Abzweigungen in llm, weggelassen</translation>
     </message>
     <message>
+        <source>names of speakers in a group, put before their messages</source>
+        <translation>Namen von Sprechern einer Gruppe, vor ihre Nachrichten gesetzt</translation>
+    </message>
+    <message>
         <source>names of threads of Chatbox, left out</source>
         <translation>Namen von Threads in Chatbox, weggelassen</translation>
     </message>

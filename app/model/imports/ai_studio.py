@@ -30,8 +30,8 @@ _PARTS = ("executableCode", "codeExecutionResult", "inlineData")
 """The keys that a chunk of one part repeats; if it has several parts, only they have them, in their order."""
 _KNOWN = {"text", "role", "isThought", "tokenCount", "finishReason", "createTime", "parts", "thoughtSignatures"} | {
     "thinkingBudget", "safetyRatings", "isEdited", "isGeneratedUsingApiKey", "errorMessage", "branchChildren",
-    "branchParent", "inlineFile", "inlineData", "inlineImage", "executableCode", "codeExecutionResult", "grounding",
-    *_DRIVE,
+    "branchParent", "id", "inlineFile", "inlineData", "inlineImage", "executableCode", "codeExecutionResult",
+    "grounding", *_DRIVE,
 }  # fmt: skip
 
 
@@ -48,8 +48,8 @@ def conversation(item: dict[str, Json], nearby: Nearby) -> ForeignConversation:
     chunks = [object_of(found) for found in list_of(object_of(item["chunkedPrompt"])["chunks"])]
     messages = _messages(item, chunks, remarks)
     first = next((message for message in messages if message.role != "system"), None)
-    parents = [parent for chunk in chunks if (parent := object_of(chunk.get("branchParent")))]
-    title = text_of(item.get("title")) or _title_of(nearby.path)
+    parents = [parent for chunk in chunks if "promptId" in (parent := object_of(chunk.get("branchParent")))]
+    title = text_of(item.get("title")) or text_of(item.get("displayName")) or _title_of(nearby.path)
     if parents:
         remarks[_BRANCHES] += 1
         if messages and not _BRANCH_OF.match(title):
@@ -158,6 +158,7 @@ def _add_parts(found: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence
 
 def _with_sources(text: str, grounding: dict[str, Json]) -> str:
     sources = [object_of(found) for found in list_of(grounding.get("groundingSources"))]
+    sources += [object_of(object_of(found).get("web")) for found in list_of(grounding.get("groundingChunks"))]
     return blocks.with_links(
         text,
         {

@@ -30,6 +30,8 @@ _ROLES: dict[str, ForeignRole] = {
 
 
 _OTHER_ROLES = {"tool", "function", "observation", "ipython", "function_call"}
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+_TIMES = ("timestamp", "created_at", "create_time", "createdAt")
 _KEYS = ("messages", "conversations", "conversation")
 
 
@@ -83,8 +85,12 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
     notes: list[str] = []
     name = _role_name(theirs)
     role = _ROLES.get(name.lower(), "note")
-    text = blocks.joined_text(theirs.get("content") if "content" in theirs else theirs.get("value"), remarks, notes)
-    text = blocks.with_reasoning(text_of(theirs.get("reasoning_content")), text)
+    content = theirs.get("content") if "content" in theirs else theirs.get("value")
+    text = blocks.joined_text(content, remarks, notes)
+    if content is not None and not isinstance(content, str | list):
+        notes.append(blocks.other_note("Content", content, remarks))
+    reasoning = next((words for key in _REASONING if (words := text_of(theirs.get(key)))), "")
+    text = blocks.with_reasoning(reasoning, text)
     for called in list_of(theirs.get("tool_calls")):
         function = object_of(object_of(called).get("function"))
         notes.append(blocks.tool_call_note(text_of(function.get("name")), function.get("arguments"), remarks))
@@ -97,7 +103,7 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
         role=role,
         text=text,
         model=text_of(theirs.get("model")),
-        created_ms=ms_of(theirs.get("timestamp")),
+        created_ms=next((ms for key in _TIMES if (ms := ms_of(theirs.get(key))) is not None), None),
         notes=notes,
     )
 

@@ -188,8 +188,9 @@ def _text(
             for thought in list_of(content.get("thoughts")):
                 summary, words = (text_of(object_of(thought).get(key)) for key in ("summary", "content"))
                 parts.append("\n\n".join(piece for piece in (summary, words) if piece))
+            parts += filter(None, map(text_of, list_of(content.get("parts"))))
         case "reasoning_recap":
-            parts.append(text_of(content.get("content")))
+            parts += filter(None, map(text_of, [content.get("content"), *list_of(content.get("parts"))]))
         case "user_editable_context":
             parts += [text_of(content.get(key)) for key in ("user_profile", "user_instructions")]
         case "tether_quote":

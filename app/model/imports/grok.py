@@ -40,7 +40,7 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
     remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     for number, found in enumerate(list_of(item["responses"])):
-        response = object_of(object_of(found).get("response"))
+        response = object_of(object_of(found).get("response", found))
         if not response:
             remarks[blocks.EMPTY_MESSAGES] += 1
             continue

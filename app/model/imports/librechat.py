@@ -9,6 +9,7 @@ from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
 from app.model.imports.pieces import Pieces
+from app.model.message import State
 from worker.sentence import Sentence
 
 NAME = "LibreChat"
@@ -102,10 +103,14 @@ def _message(
         text="",
         pieces=pieces.all,
         created_ms=ms_of(theirs.get("createdAt")),
-        model="" if is_question else text_of(theirs.get("model")),
-        state="failed"
-        if theirs.get("error") is True
-        else "stopped"
-        if theirs.get("unfinished") is True
-        else "complete",
+        model="" if is_question else text_of(theirs.get("model")) or text_of(theirs.get("sender")),
+        state=_state(theirs),
     )
+
+
+def _state(theirs: dict[str, Json]) -> State:
+    if theirs.get("error") is True:
+        return "failed"
+    if theirs.get("unfinished") is True:
+        return "stopped"
+    return "cut" if text_of(theirs.get("finish_reason")) in {"incomplete", "length", "max_tokens"} else "complete"

@@ -59,6 +59,9 @@ def _begun(line: dict[str, Json]) -> _Kind | None:
         return "Gemini CLI"
     if "sessionId" in line and ("parentUuid" in line or "operation" in line or "isSidechain" in line):
         return "Claude Code"
+    if "sessionId" in line and "uuid" in line and line.get("type") in {"user", "assistant"} and "message" in line:
+        # Some versions give the first line no parent at all.
+        return "Claude Code"
     if line.get("object") == "thread.message" and "role" in line:
         return "Jan"
     if line.get("type") == "session_meta" and "payload" in line:

@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -284,3 +284,106 @@ def test_a_question_that_both_answers_of_a_pair_repeat_is_kept_once(store: Store
     assert trees[0] == ["1<2 user: q", "2<3 assistant: no", "2<4 assistant: yes"]
     assert trees[1] == ["1<2 user: q", "2<3 assistant: no!", "2<4 assistant: yes"]
     assert len(trees[2]) == 5
+
+
+_SHAPES: dict[str, tuple[Any, list[str]]] = {
+    "an answer of LibreChat that Azure cut, and one that names its model only as its sender": (
+        {
+            "conversationId": "c",
+            "title": "Story",
+            "options": {"model": "gpt-4o"},
+            "messages": [
+                {"messageId": "1", "isCreatedByUser": True, "sender": "User", "text": "Tell",
+                 "createdAt": "2024-05-28T18:08:55.014Z"},
+                {"messageId": "2", "parentMessageId": "1", "isCreatedByUser": False, "model": "gpt-4o", "text": "Once",
+                 "finish_reason": "incomplete", "createdAt": "2024-05-28T18:08:56.014Z"},
+                {"messageId": "3", "parentMessageId": "1", "isCreatedByUser": False, "model": None, "text": "Upon",
+                 "sender": "GPT-3.5", "createdAt": "2024-05-28T18:08:57.014Z"},
+            ],
+        },
+        ["user complete : Tell", "assistant cut gpt-4o: Once", "assistant complete GPT-3.5: Upon"],
+    ),
+    "a session of Claude Code whose first line has no parent": (
+        [
+            {"type": "user", "uuid": "1", "sessionId": "s", "timestamp": "2026-07-01T10:00:00Z", "origin": {},
+             "message": {"role": "user", "content": "Look"}},
+            {"type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s", "timestamp": "2026-07-01T10:00:01Z",
+             "message": {"role": "assistant", "model": "m", "content": [{"type": "text", "text": "Done"}]}},
+        ],
+        ["user complete : Look", "assistant complete m: Done"],
+    ),
+    "an export of Grok without wrapped responses": (
+        {"conversations": [{"conversation": {"title": "T", "create_time": "2026-08-01T10:00:00Z"}, "responses": [
+            {"sender": "human", "message": "Hi", "create_time": "2026-08-01T10:00:01Z"},
+            {"sender": "grok-4", "message": "Hello", "create_time": "2026-08-01T10:00:02Z"},
+        ]}]},
+        ["user complete : Hi", "assistant complete grok-4: Hello"],
+    ),
+    "thoughts of ChatGPT in parts": (
+        {"title": "T", "id": "t", "current_node": "3", "mapping": {
+            "1": {"id": "1", "parent": None, "message": {
+                "author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Why?"]}}},
+            "2": {"id": "2", "parent": "1", "message": {
+                "author": {"role": "assistant"}, "content": {"content_type": "thoughts", "parts": ["Hm."]}}},
+            "3": {"id": "3", "parent": "2", "message": {"author": {"role": "assistant"}, "content": {
+                "content_type": "reasoning_recap", "parts": ["Thought for 5 s"]}}},
+        }},
+        ["user complete : Why?", "note complete : Reasoning\n\nHm.", "note complete : Reasoning\n\nThought for 5 s"],
+    ),
+    "chat records whose content is an object, whose reasoning has another name, or with times": (
+        {"messages": [
+            {"role": "user", "content": "Hi", "created_at": "2026-08-01T10:00:01Z"},
+            {"role": "assistant", "content": "Hello", "thinking": "Greet."},
+            {"role": "user", "content": {"words": "Bye"}},
+        ]},
+        ["user complete : Hi", "assistant complete : <think>\nGreet.\n</think>\n\nHello", "user complete : ",
+         'note complete : Content\n\n```json\n{\n  "words": "Bye"\n}\n```'],
+    ),
+    "a prompt of Google AI Studio with ids and pages of a search": (
+        {"displayName": "Cats", "chunkedPrompt": {"chunks": [
+            {"id": "1", "role": "user", "text": "Why?", "createTime": "2026-08-01T10:00:01Z"},
+            {"id": "2", "role": "model", "text": "So", "grounding": {
+                "groundingChunks": [{"web": {"uri": "https://example.org", "title": "Cats"}}]}},
+        ]}},
+        ["user complete : Why?", "assistant complete : So ([Cats](https://example.org))"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(_SHAPES))
+def test_shapes_that_other_tools_found_in_exports_lose_nothing(store: Store, tmp_path: Path, name: str) -> None:
+    content, expected = _SHAPES[name]
+    text = lines(cast("list[Any]", content)) if isinstance(content, list) else json.dumps(content)
+    excerpt = imported(store, tmp_path / "file", text)
+    assert [
+        f"{message.role} {message.state} {message.record.model if message.record else ''}: {message.text}"
+        for message in excerpt.messages
+        if message.role not in {"root", "system"}
+    ] == expected
+
+
+def test_a_group_in_silly_tavern_keeps_its_speakers_swipes_and_files(store: Store, tmp_path: Path) -> None:
+    when = "2025-01-19T18:50:17.000Z"
+    chat = [
+        {"user_name": "unused", "character_name": "unused", "chat_metadata": {"name": "Inn"}},
+        {"name": "Mira", "is_user": False, "mes": "Welcome", "send_date": when, "swipe_id": 1,
+         "swipes": ["Leave", "Welcome"],
+         "swipe_info": [{"extra": {"model": "m1"}}, {"extra": {"model": "m2", "reasoning": "A guest."}}]},
+        {"name": "Aren", "is_user": True, "mes": "Hi", "send_date": when, "extra": {
+            "file": {"url": "/a.txt", "name": "a.txt", "text": "abc"}, "media": [{"url": "/b.png", "title": "b"}]}},
+        {"name": "Bob", "is_user": False, "mes": "Yo", "send_date": when, "extra": {
+            "tool_invocations": [{"name": "roll", "parameters": {"d": 6}, "result": "4"}], "display_text": "He"}},
+    ]  # fmt: skip
+    excerpt = imported(store, tmp_path / "chat.jsonl", lines(chat))
+    assert drawn(excerpt) == [
+        "1<2 assistant: Mira: Leave",
+        "1<3 assistant: <think>\nA guest.\n</think>\n\nMira: Welcome",
+        "3<4 user: Hi",
+        "4<5 note: Picture: b\n\n/b.png",
+        "5<6 note: File: a.txt\n\n```\nabc\n```",
+        "6<7 assistant: Bob: Yo",
+        "7<8 note: Translation\n\nHe",
+        '8<9 note: Tool call: roll\n\n```json\n{\n  "d": 6\n}\n```',
+        "9<10 note: Tool result: roll\n\n```\n4\n```",
+    ]
+    assert excerpt.path[1].text.endswith("Mira: Welcome")
