@@ -129,6 +129,12 @@ def picture_note(name: str, url: str, remarks: Counter[Sentence]) -> str:
     return note(f"Picture: {name}", url if url and not head.startswith("data:") else "It is not in the file.")
 
 
+def source_url(source: dict[str, Json]) -> str:
+    """Return the address of a picture as Claude's programs have it: its data, or where it is; empty if unknown."""
+    data = text_of(source.get("data"))
+    return f"data:{text_of(source.get('media_type'))};base64,{data}" if data else text_of(source.get("url"))
+
+
 def file_note(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
     """Return a note with a file."""
     remarks[KEPT_ATTACHMENTS] += 1
@@ -190,6 +196,8 @@ def joined_text(value: Json, remarks: Counter[Sentence], notes: list[str] | None
                 address = block.get("image_url")
                 url = address if isinstance(address, str) else text_of(object_of(address).get("url"))
                 found_note = picture_note("", url, remarks)
+            case "image" if object_of(block.get("source")):
+                found_note = picture_note("", source_url(object_of(block["source"])), remarks)
             case _ if block:
                 found_note = other_note(kind or "Unknown block", block, remarks)
             case _:

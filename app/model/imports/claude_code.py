@@ -114,9 +114,7 @@ def _pieces(theirs: dict[str, Json], tools: dict[str, str], remarks: Counter[Sen
                 name = tools.get(text_of(block.get("tool_use_id")), "")
                 pieces.add_note(blocks.tool_result_note(name, block.get("content"), remarks))
             case "image":
-                source = object_of(block.get("source"))
-                media, data = text_of(source.get("media_type")), text_of(source.get("data"))
-                url = f"data:{media};base64,{data}" if data else text_of(source.get("url"))
+                url = blocks.source_url(object_of(block.get("source")))
                 pieces.add_note(blocks.picture_note("", url, remarks))
             case other if block:
                 pieces.add_note(blocks.other_note(other or "Unknown block", block, remarks))

@@ -39,6 +39,8 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
             remarks[blocks.KEPT_AS_NOTES] += 1
             text = note(kind.capitalize() or "Unknown role", text)
         pieces.add_text(text)
+        for found_part in list_of(theirs.get("content")):
+            _add_other(object_of(found_part), pieces, remarks)
         for called in list_of(theirs.get("toolCalls")):
             call = object_of(called)
             name = text_of(call.get("displayName")) or text_of(call.get("name"))
@@ -79,6 +81,18 @@ def _text(content: Json) -> str:
         return text_of(object_of(content).get("text"))
     parts = (part if isinstance(part, str) else text_of(object_of(part).get("text")) for part in list_of(content))
     return "\n\n".join(part for part in parts if part)
+
+
+def _add_other(part: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence]) -> None:
+    """Add a part of a message that is no text: a picture or a file, or one of another kind."""
+    inline, file = object_of(part.get("inlineData")), object_of(part.get("fileData"))
+    if data := text_of(inline.get("data")):
+        url = f"data:{text_of(inline.get('mimeType'))};base64,{data}"
+        pieces.add_note(blocks.picture_note(text_of(inline.get("displayName")), url, remarks))
+    elif file:
+        pieces.add_note(blocks.missing_file_note(text_of(file.get("fileUri")), remarks))
+    elif others := {key: value for key, value in part.items() if key not in {"text", "thought", "thoughtSignature"}}:
+        pieces.add_note(blocks.other_note(", ".join(sorted(others)), others, remarks))
 
 
 def _result(found: Json) -> Json:

@@ -286,6 +286,7 @@ def test_a_question_that_both_answers_of_a_pair_repeat_is_kept_once(store: Store
     assert len(trees[2]) == 5
 
 
+_PICTURE = f"Picture: picture\n\n![picture](data:image/png;base64,{samples.PNG})"
 _SHAPES: dict[str, tuple[Any, list[str]]] = {
     "an answer of LibreChat that Azure cut, and one that names its model only as its sender": (
         {
@@ -338,6 +339,27 @@ _SHAPES: dict[str, tuple[Any, list[str]]] = {
         ]},
         ["user complete : Hi", "assistant complete : <think>\nGreet.\n</think>\n\nHello", "user complete : ",
          'note complete : Content\n\n```json\n{\n  "words": "Bye"\n}\n```'],
+    ),
+    "a picture in the result of a tool of Claude": (
+        {"uuid": "c", "name": "Shot", "chat_messages": [
+            {"uuid": "1", "sender": "human", "text": "Look", "created_at": "2026-01-01T00:00:01Z"},
+            {"uuid": "2", "sender": "assistant", "created_at": "2026-01-01T00:00:02Z", "content": [
+                {"type": "tool_result", "name": "see", "content": [
+                    {"type": "text", "text": "Here"},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": samples.PNG}},
+                ]},
+            ]},
+        ]},
+        ["user complete : Look", f"note complete : Tool result: see\n\nHere\n\n{_PICTURE}"],
+    ),
+    "a question with a picture in Gemini CLI": (
+        {"sessionId": "s", "projectHash": "p", "startTime": "2026-01-01T00:00:00Z", "messages": [
+            {"id": "1", "timestamp": "2026-01-01T00:00:01Z", "type": "user", "content": [
+                {"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": samples.PNG}},
+                {"fileData": {"fileUri": "gs://a"}}]},
+        ]},
+        ["user complete : Look", f"note complete : {_PICTURE}",
+         "note complete : File: gs://a\n\nIt is not in the file that was imported."],
     ),
     "a prompt of Google AI Studio with ids and pages of a search": (
         {"displayName": "Cats", "chunkedPrompt": {"chunks": [
