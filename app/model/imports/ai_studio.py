@@ -79,20 +79,23 @@ def _messages(item: dict[str, Json], chunks: list[dict[str, Json]], remarks: Cou
         messages.append(ForeignMessage(id="", parent=None, role="system", text=words))
     open_role: ForeignRole | None = None
     pieces = Pieces("user")
+    parts: list[tuple[ForeignMessage, Pieces]] = []
     for chunk in chunks:
         role: ForeignRole = "assistant" if chunk.get("role") == "model" else "user"
         if role != open_role:
             open_role, pieces = role, Pieces(role)
             model_of_it = model if role == "assistant" else ""
             messages.append(ForeignMessage(id="", parent=None, role=role, text="", model=model_of_it))
+            parts.append((messages[-1], pieces))
         if messages[-1].created_ms is None:
             messages[-1].created_ms = ms_of(chunk.get("createTime"))
         _add(chunk, pieces, remarks)
-        messages[-1].pieces = pieces.all
         if chunk.get("finishReason") == "MAX_TOKENS":
             messages[-1].state = "cut"
         if text_of(chunk.get("errorMessage")):
             messages[-1].state = "failed"
+    for message, pieces in parts:
+        message.pieces = pieces.all
     messages = [message for message in messages if message.pieces or message.text]
     above: str | None = None
     for message in messages:
