@@ -1431,7 +1431,7 @@
     </message>
     <message>
         <source>For fine-tuning: train.jsonl, and every tenth conversation in valid.jsonl.</source>
-        <translation>Für das Fine-Tuning: train.jsonl, und jede zehnte Unterhaltung in valid.jsonl.</translation>
+        <translation>Für das Fine-Tuning: train.jsonl, und jedes zehnte Gespräch in valid.jsonl.</translation>
     </message>
     <message>
         <source>Folder for TRL</source>
@@ -1451,11 +1451,11 @@
     </message>
     <message>
         <source>Each line: a prompt, and its answer apart</source>
-        <translation>Jede Zeile: ein Prompt, davon getrennt seine Antwort</translation>
+        <translation>Jede Zeile: Prompt und Antwort getrennt</translation>
     </message>
     <message>
         <source>Each line: the shown answer and another version</source>
-        <translation>Jede Zeile: die angezeigte Antwort und eine andere Version</translation>
+        <translation>Jede Zeile: zwei Antworten im Vergleich</translation>
     </message>
     <message>
         <source>Text with headings that Bough can import again.</source>
@@ -4721,7 +4721,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>Conversations without their folder or project, which only the format “Bough” keeps: {num}.</source>
-        <translation>Unterhaltungen ohne ihren Ordner oder ihr Projekt, die nur das Format „Bough“ behält: {num}.</translation>
+        <translation>Gespräche ohne ihren Ordner oder ihr Projekt, die nur das Format „Bough“ behält: {num}.</translation>
     </message>
     <message>
         <source>Messages left out, because they belong to no pair of answers: {num}.</source>

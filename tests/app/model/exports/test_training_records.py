@@ -33,6 +33,10 @@ from tests.app.model.exports.excerpts import excerpts
 from tests.app.trees import plant
 from tests.chat_families import family
 from tests.models import byte_level_tokenizer, write_random_llama, write_tokenizer
+from tests.worker.tools.templates import TEMPLATES, tokenizer_of
+from worker.tools.forms import form_named
+from worker.tools.turn_parts import CallArguments, CallStarted, Content, Reasoning, parts_of
+from worker.values import ReasoningMarks
 
 ASKED = Tool(name="weather", description="The weather", parameters={"type": "object", "properties": {"city": {}}})
 CALL = ToolCall(name="weather", arguments={"city": "Köln"}, id="c1")
@@ -282,6 +286,25 @@ def test_mlx_lm_loads_and_renders_the_folder(store: Store, tmp_path: Path, name:
                 assert (0 < offset < len(tokens)) == mask
                 last = item["completion"] if kind == "completion" else item["messages"][-1]["content"]
                 assert last in tokenizer.decode(tokens[offset:])
+
+
+@pytest.mark.parametrize("name", ["json_tools", "glm47", "mistral"])
+def test_templates_that_read_tools_render_calls_and_thoughts(store: Store, tmp_path: Path, name: str) -> None:
+    write_tokenizer(tmp_path / "model", tokenizer_of(name), TEMPLATES[name])
+    tokenizer = load_tokenizer(tmp_path / "model")
+    _written(tmp_path / "data", "mlx-lm", Options(), _with_tools(store))
+    args = SimpleNamespace(data=str(tmp_path / "data"), train=True, test=False, mask_prompt=False)
+    train_set, _, _ = _loaded(args, tokenizer)
+    tokens, _ = train_set.process(train_set[0])
+    caller = tokenizer.decode(tokens).split("<|im_start|>assistant\n")[1].partition("<|im_end|>")[0]
+    parts = parts_of(caller, form_named(name), ReasoningMarks("<think>", "</think>"), {"weather": ASKED.parameters})
+    thoughts = [part.text.strip() for part in parts if isinstance(part, Reasoning)]
+    words = [text for part in parts if isinstance(part, Content) and (text := part.text.strip())]
+    called = [part.name for part in parts if isinstance(part, CallStarted)]
+    arguments = "".join(part.json_text for part in parts if isinstance(part, CallArguments))
+    assert (thoughts, words, called) == (["hm"], ["Let me look."], ["weather"])
+    assert json.loads(arguments) == {"city": "Köln"}
+    assert "12 °C" in tokenizer.decode(tokens)
 
 
 def test_mlx_lm_trains_on_the_folder(store: Store, tmp_path: Path) -> None:
