@@ -14,7 +14,7 @@ from typing import TypeAlias
 from app.model.database import Database
 from app.model.message import MessageId
 
-_MAX_READ = 20_000
+_MAX_READ = 5_000
 """If the lines that a search needs have more messages than this, the links of all messages are read."""
 _MAX_ID = 1 << 23
 """Larger ids come from damage. A store with one has a dictionary instead of an array."""
@@ -76,7 +76,7 @@ class ParentLinks:
             if max_id > _MAX_ID:
                 rows = self._database.rows("SELECT id, parent_id FROM message")
                 return {message_id: parent_id or 0 for message_id, parent_id in rows}
-            self._all = array("q", [0])
+            self._all = self._up_to(max_id)
         links = self._all
         for message_id, parent_id in self._database.each(
             "SELECT id, parent_id FROM message WHERE id >= ? ORDER BY id", (len(links),)
@@ -84,4 +84,16 @@ class ParentLinks:
             if message_id <= _MAX_ID:
                 links.extend(0 for _ in range(message_id - len(links)))
                 links.append(parent_id if isinstance(parent_id, int) and parent_id > 0 else 0)
+        return links
+
+    def _up_to(self, max_id: MessageId) -> array[int]:
+        links = array("q", bytes(8 * (max(max_id, 0) + 1)))
+        # In any order, so that SQLite reads an index that has both columns, and no texts.
+        rows = self._database.each(
+            "SELECT id, parent_id FROM message "
+            "WHERE parent_id > 0 AND typeof(parent_id) = 'integer' AND id BETWEEN 1 AND ?",
+            (max_id,),
+        )
+        for message_id, parent_id in rows:
+            links[message_id] = parent_id
         return links

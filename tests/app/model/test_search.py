@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from app.model.database import StoreError
 from app.model.message import Message, Record, Role
 from app.model.search import Filters
+from app.model.search_filters import split_query
 from app.model.search_index import MAX_CHARS_AT_ONCE, excerpt, indexed, parse_query
 from app.model.search_renewal import renew_slice
 from app.model.store import Store
@@ -313,6 +314,25 @@ def test_filters(store: Store, tmp_path: Path) -> None:
     assert _found(store, "", is_starred=True) == ["leaf b"]
     store.messages.star(other.id, is_starred=False)
     assert _found(store, "leaf", is_starred=True) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_found"),
+    [
+        ("model:smol", True),
+        ("model:smollm2-135m", True),
+        ('model:"SmolLM2 135M Instruct"', True),
+        ("model:instruct", True),
+        ("model:huggingfacetb/smol", True),
+        ("model:mol", False),
+        ('model:"instruct smollm2"', False),
+    ],
+)
+def test_a_model_is_found_by_the_beginning_of_a_word_of_its_name(store: Store, typed: str, is_found: bool) -> None:
+    question = _tell(store, "u1")[0]
+    store.add(1, question.id, "assistant", "a1", record=Record(model="HuggingFaceTB/SmolLM2-135M-Instruct"))
+    hits = store.search.find(*split_query(typed))
+    assert [hit.message.text for hit in hits] == (["a1"] if is_found else [])
 
 
 def test_pinned_messages_are_found_and_starred_and_pinned_ones_by_both_filters(store: Store) -> None:
