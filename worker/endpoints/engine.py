@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from worker.endpoints.answer import Answer
 from worker.endpoints.body import THINK, THINK_END, body_of
@@ -58,7 +60,7 @@ from worker.protocol import (
     Validate,
     Validated,
 )
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceParts, received
 from worker.values import ReasoningMarks
 
 CAPABILITIES: list[Capability] = ["json_schema"]
@@ -79,6 +81,8 @@ class Engine:
         self._answers: dict[RequestId, Answering] = {}
         self._server: Server | None = None
         self._endpoint: Endpoint | None = None
+        self._keys: set[str] = set()
+        """The keys that commands have named. No event may hold one."""
         self._shutdown: Shutdown | None = None
         self._is_ending = False
 
@@ -125,6 +129,8 @@ class Engine:
 
     def _begin(self, command: Command) -> None:
         self._open[command.request_id] = command
+        if isinstance(command, LoadModel | CheckEndpoint) and command.endpoint and command.endpoint.key:
+            self._keys.add(command.endpoint.key.text)
         if isinstance(command, Generate):
             try:
                 self._answers[command.request_id] = self._answering(command)
@@ -154,8 +160,9 @@ class Engine:
         assert event.request_id is not None
         self._inbox.release(self._open.pop(event.request_id))
         self._answers.pop(event.request_id, None)
+        shown = _without_keys(event, self._keys) if isinstance(event, Failed) else event
         try:
-            self._emit(event)
+            self._emit(shown)
         except (UnicodeError, OverflowError, ValueError) as error:
             # A server can send values that no message can carry; the command still ends.
             self._emit(failed(event.request_id, error))
@@ -229,6 +236,22 @@ class Engine:
             reasoning=ReasoningMarks(THINK.strip(), THINK_END.strip()),
             capabilities=CAPABILITIES,
         )
+
+
+def _without_keys(event: Failed, keys: Iterable[str]) -> Failed:
+    """Return a failure without the keys, which a server can repeat in the text of an error."""
+    hidden = {name: _hide(value, keys) if isinstance(value, str) else value for name, value in event.fields.items()}
+    sentence = received("", SentenceParts(event.template, hidden))
+    return msgspec.structs.replace(event, message=str(sentence), fields=hidden)
+
+
+def _hide(text: str, keys: Iterable[str]) -> str:
+    for key in keys:
+        text = text.replace(key, "…")
+        # An excerpt can end in the middle of a key.
+        cut = next((key[:end] for end in range(len(key) - 1, 3, -1) if f"{key[:end]}…" in text), None)
+        text = text if cut is None else text.replace(f"{cut}…", "…")
+    return text
 
 
 class Answering:
