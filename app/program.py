@@ -41,7 +41,7 @@ from app.settings_of_models import SettingsOfModels
 from worker.sentence import Sentence, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from app.archive.archive import Archive
     from app.draft_models import DraftModels
@@ -132,6 +132,8 @@ class Program(QObject):
         session.changed.connect(self._on_session_changed)
         for one in (session, sessions.far):
             one.endpoint_of = self._endpoint_of
+            one.changed.connect(partial(self._keep_capabilities, one))
+        sessions.capabilities_of = self._capabilities_of
         for one in (session, sessions.ahead):
             one.draft_of = self._draft_of
             if not preferences.is_safe:
@@ -273,6 +275,21 @@ class Program(QObject):
     def host_of(self, name: str) -> str:
         """Return the host that gets the messages for a model; empty for a model of this machine."""
         return "" if EndpointModel.parse(name) is None else self.supply.endpoints.host_of(name)
+
+    def hosts_of(self, names: Iterable[str]) -> list[str]:
+        """Return the hosts that get the messages for some models, each once; empty if all are of this machine."""
+        return [host for host in dict.fromkeys(map(self.host_of, names)) if host]
+
+    def _capabilities_of(self, name: str) -> Collection[str] | None:
+        return endpoints.capabilities_of(self.settings.endpoints, name)
+
+    def _keep_capabilities(self, session: ModelSession) -> None:
+        """Remember what the loaded model of a server can do, for the time when it is not loaded."""
+        if session.info is None or session.info.capabilities is None:
+            return
+        kept = endpoints.with_capabilities(self.settings.endpoints, session.name, session.info.capabilities)
+        if kept != self.settings.endpoints:
+            self.preferences.change(endpoints=kept)
 
     def remove_endpoint(self, endpoint: endpoints.Endpoint) -> None:
         """Forget a server, its key and its models. Its running answers end with their text so far."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -44,6 +44,8 @@ class Sessions(QObject):
         self.guide = guide
         self.ahead = ahead
         self.far = far = far or ModelSession(WorkerLink())
+        self.capabilities_of: Callable[[str], Collection[str] | None] = lambda _: None
+        """Returns the capabilities that a model had when it was last loaded; None means all of them."""
         guide.name, guide.state = GUIDE, "unloaded"
         ahead.state = far.state = "unloaded"
         self.idle_timer, self.ahead_idle_timer, self.far_idle_timer = (
@@ -174,8 +176,11 @@ class ModelInUse(QObject):
         return self.session.info if self.is_here else None
 
     def can(self, capability: Capability) -> bool:
-        """Return whether the model has an ability. A model that is not loaded counts as having all of them."""
-        return self.info is None or self.info.can(capability)
+        """Return whether the model has an ability; before it is loaded, whether it is known to have it."""
+        if self.info is not None:
+            return self.info.can(capability)
+        known = self._sessions.capabilities_of(self.name)
+        return known is None or capability in known
 
     @property
     def is_cancelling(self) -> bool:

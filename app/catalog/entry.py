@@ -9,16 +9,18 @@ from msgspec import Struct
 
 from worker.sentence import Sentence
 
-Source: TypeAlias = Literal["bough", "hub", "lm_studio", "ollama", "llama_cpp", "mlx", "added", "endpoint"]
+Source: TypeAlias = Literal["bough", "hub", "lm_studio", "ollama", "llama_cpp", "mlx", "added", ""]
 """The owner of a model's folder: Bough, the Hugging Face cache, another program, or `added` by the user.
 
-An `endpoint` has no folder: the model runs on a server that the user added.
+Empty for a model without a folder, which runs on a server that the user added.
 """
 Format: TypeAlias = Literal["mlx", "gguf", "none"]
 """`mlx` is a folder with config.json and safetensors, which can be loaded; `gguf` a file to be converted first.
 
 `none`: the model has no files here, because a server runs it.
 """
+Upkeep: TypeAlias = Literal["show_folder", "edit_endpoint", "remove_endpoint"]
+"""What the user can do with the place of a model: its folder, or the server that runs it."""
 Verdict: TypeAlias = Literal["fits", "tight", "too_big"]
 """`tight` means that the model fits, but other programs or the system may need the memory."""
 KvBits: TypeAlias = Literal[4, 8, 16]
@@ -122,6 +124,9 @@ class LocalModel(Struct, frozen=True, kw_only=True):
     """Why the model can't be used; None if no problem is known."""
     host: str = ""
     """The host of the server that runs the model; empty for a model on this machine."""
+    about: Sentence | None = None
+    """A line on what the model is; None if its size says most about it."""
+    upkeep: tuple[Upkeep, ...] = ("show_folder",)
 
     @property
     def can_be_removed(self) -> bool:

@@ -404,11 +404,11 @@ class Controller(QObject):
         The user is asked once: afterwards the conversation has an answer of that server.
         """
         opened, program = self.shown.opened, self.program
-        hosts = {host for model in models if (host := program.host_of(model))}
+        hosts = set(program.hosts_of(models))
         if opened is None or not hosts:
             return False
         used = {message.record.model for message in opened.tree.messages if message.record is not None}
-        new = sorted(hosts - {program.host_of(model) for model in used if model})
+        new = sorted(hosts - set(program.hosts_of(used)))
         return not all(self.may_send_to(host) for host in new)
 
     def _is_continuation_refused(self, prompt: Sequence[Message], text: str) -> bool:

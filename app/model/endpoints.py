@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated, NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from worker.sentence import Sentence, SentenceError
 
@@ -27,11 +27,18 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """The environment variable that holds the key; empty if the key, if there is one, is in the system's keyring."""
     models: Annotated[tuple[_Text, ...], Meta(max_length=10_000)] = ()
     """The names by which the server knows its models, when it was last asked."""
+    abilities: dict[_Text, tuple[_Text, ...]] = {}
+    """By such a name, the capabilities that the model had when it was last used."""
 
     @property
     def host(self) -> str:
         """The host, with its port if the address names one."""
         return host_of(self.url)
+
+    @property
+    def title(self) -> str:
+        """The name, with the host if the name does not say it."""
+        return self.name if self.name == self.host else f"{self.name} · {self.host}"
 
     @property
     def model_names(self) -> tuple[str, ...]:
@@ -65,6 +72,28 @@ def find(endpoints: Iterable[Endpoint], name: str) -> tuple[Endpoint, str] | Non
         return None
     endpoint = next((each for each in endpoints if each.id == model.endpoint_id), None)
     return None if endpoint is None else (endpoint, model.model)
+
+
+def capabilities_of(endpoints: Iterable[Endpoint], name: str) -> Collection[str] | None:
+    """Return the capabilities that a model had when it was last used; None for a model of this machine: all of them.
+
+    A model that was never used, or whose server was removed, has none that is known.
+    """
+    if EndpointModel.parse(name) is None:
+        return None
+    found = find(endpoints, name)
+    return () if found is None else found[0].abilities.get(found[1], ())
+
+
+def with_capabilities(endpoints: Iterable[Endpoint], name: str, capabilities: Iterable[str]) -> tuple[Endpoint, ...]:
+    """Return the endpoints with the capabilities that one of their models has now."""
+    model = EndpointModel.parse(name)
+    return tuple(
+        structs.replace(each, abilities=each.abilities | {model.model: tuple(sorted(capabilities))})
+        if model is not None and each.id == model.endpoint_id
+        else each
+        for each in endpoints
+    )
 
 
 def shown_name(name: str) -> str:

@@ -136,7 +136,15 @@ def models_of(endpoint: Endpoint) -> list[LocalModel]:
     """Return the models of a server, to be listed beside those of this machine."""
     return [
         LocalModel(
-            name=name, title=title, path=Path(), source="endpoint", format="none", num_bytes=0, host=endpoint.host
+            name=name,
+            title=title,
+            path=Path(),
+            source="",
+            format="none",
+            num_bytes=0,
+            host=endpoint.host,
+            about=Sentence("It runs on {host}. Conversations with it are sent there.", host=endpoint.host),
+            upkeep=("edit_endpoint", "remove_endpoint"),
         )
         for name, title in zip(endpoint.model_names, endpoint.models, strict=True)
     ]

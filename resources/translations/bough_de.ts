@@ -1671,6 +1671,10 @@
         <translation>Gefunden in</translation>
     </message>
     <message>
+        <source>Runs on</source>
+        <translation>Läuft auf</translation>
+    </message>
+    <message>
         <source>Repository</source>
         <translation>Repository</translation>
     </message>
@@ -3511,16 +3515,8 @@
         <translation>Hinzugefügter Ordner</translation>
     </message>
     <message>
-        <source>Server</source>
-        <translation>Server</translation>
-    </message>
-    <message>
         <source>A tiny model that answers questions about Bough. It knows nothing else.</source>
         <translation>Ein winziges Modell, das Fragen zu Bough beantwortet. Sonst weiß es nichts.</translation>
-    </message>
-    <message>
-        <source>It runs on {host}. Conversations with it are sent there.</source>
-        <translation>Es läuft auf {host}. Unterhaltungen mit ihm werden dorthin gesendet.</translation>
     </message>
     <message>
         <source>A GGUF file. Bough makes a model folder from it; the file stays as it is.</source>
@@ -6148,6 +6144,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>Hooks need a model of this machine. Turn them off for this answer, or choose another model.</source>
         <translation>Hooks brauchen ein Modell dieses Computers. Schalten Sie sie für diese Antwort aus, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>It runs on {host}. Conversations with it are sent there.</source>
+        <translation>Es läuft auf {host}. Unterhaltungen mit ihm werden dorthin gesendet.</translation>
     </message>
     <message>
         <source>Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or export them as Markdown.</source>

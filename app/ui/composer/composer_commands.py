@@ -174,7 +174,7 @@ class ComposerCommands(QObject):
     def _show_hosts(self) -> None:
         """Say to which servers the next message goes."""
         names = self._preparation.generation.models_or(self._controller.model.name)
-        hosts = dict.fromkeys(host for name in names if (host := self._program.host_of(name)))
+        hosts = self._program.hosts_of(names)
         self._composer.show_hosts(self.tr("Sent to {hosts}").format(hosts=", ".join(hosts)) if hosts else "")
 
     def _show_gauge(self) -> None:

@@ -7,8 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from app.model.message import Figures, Message, Record
 from app.numbers import counted, sized
 from app.sentences import translated
-from app.ui.parts.cost_text import speed_text
-from app.ui.parts.read_again_text import changed_part, why_read_again
+from app.ui.parts.cost_text import changed_part, speed_text, why_read_again
 from worker.sentence import received
 
 _MAX_STOP_CHARS = 24

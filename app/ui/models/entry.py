@@ -12,6 +12,7 @@ from app.catalog.entry import Fit, LocalModel, RemoteModel, Source
 from app.catalog.hub_error import HubError
 from app.catalog.measured import Measured
 from app.numbers import counted, sized
+from app.sentences import translated
 from app.supply.transfers import Transfer
 from app.ui.models.model_list import Row, Tone
 from app.ui.parts.cost_text import speed_text
@@ -270,7 +271,7 @@ def parameters_text(num_parameters: int) -> str:
 
 
 def source_text(source: Source) -> str:
-    """Return the name of the program whose folder contains a model."""
+    """Return the name of the program whose folder contains a model; empty for a model without a folder."""
     match source:
         case "bough":
             return translate("Models", "Bough")
@@ -286,8 +287,8 @@ def source_text(source: Source) -> str:
             return "MLX"
         case "added":
             return translate("Models", "Added folder")
-        case "endpoint":
-            return translate("Models", "Server")
+        case "":
+            return ""
 
 
 def good_for(entry: Entry) -> str:
@@ -299,8 +300,8 @@ def good_for(entry: Entry) -> str:
         return translate("Sentences", model.note)
     if isinstance(model, LocalModel) and model.name == GUIDE:
         return translate("Models", "A tiny model that answers questions about Bough. It knows nothing else.")
-    if isinstance(model, LocalModel) and model.host:
-        return translate("Models", "It runs on {host}. Conversations with it are sent there.").format(host=model.host)
+    if isinstance(model, LocalModel) and model.about is not None:
+        return translated(model.about)
     if isinstance(model, LocalModel) and model.format == "gguf":
         return translate("Models", "A GGUF file. Bough makes a model folder from it; the file stays as it is.")
     if isinstance(model, LocalModel) and not model.has_template:

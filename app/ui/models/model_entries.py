@@ -135,7 +135,7 @@ class ModelEntries(QObject):
         """Return a heading and the models of each server that the user added."""
         return [
             (
-                endpoint.name if endpoint.name == endpoint.host else f"{endpoint.name} · {endpoint.host}",
+                endpoint.title,
                 self._matching([self._local_entry(model) for model in models_of(endpoint)]),
             )
             for endpoint in self._program.settings.endpoints

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.catalog.entry import Fit, LocalModel, RemoteModel
+from app.catalog.entry import Fit, LocalModel, RemoteModel, Upkeep
 from app.numbers import counted, sized
 from app.sentences import translated
 from app.ui.models.entry import (
@@ -347,16 +347,22 @@ class ModelPage(QWidget):
             found.append((text, self._requests("run_next")))
         if entry.presence == "loaded":
             found.append((self.tr("Unload"), self._requests("unload")))
-        if isinstance(model, LocalModel) and model.host:
-            found.append((self.tr("Edit endpoint…"), self._requests("edit_endpoint")))
-            found.append((self.tr("Remove endpoint"), self._requests("remove_endpoint")))
-        elif isinstance(model, LocalModel):
-            found.append((self.tr("Show folder"), self._requests("show_folder")))
+        if isinstance(model, LocalModel):
+            found += [(self._upkeep_text(action), self._requests(action)) for action in model.upkeep]
         if model is not None and model.repo:
             found.append((self.tr("Open web page"), self._requests("open_page")))
         if isinstance(model, LocalModel) and model.can_be_removed and model.name != "guide":
             found += [("", self.ask_to_delete), (self.tr("Delete…"), self.ask_to_delete)]
         return found
+
+    def _upkeep_text(self, action: Upkeep) -> str:
+        match action:
+            case "show_folder":
+                return self.tr("Show folder")
+            case "edit_endpoint":
+                return self.tr("Edit endpoint…")
+            case "remove_endpoint":
+                return self.tr("Remove endpoint")
 
     def _requests(self, action: Action) -> Callable[[], object]:
         return lambda: self.requested.emit(action)

@@ -94,7 +94,7 @@ class Facts(QWidget):
         ]
         match model:
             case LocalModel():
-                facts.append((self.tr("Found in"), model.host or source_text(model.source)))
+                facts += [(self.tr("Runs on"), model.host), (self.tr("Found in"), source_text(model.source))]
             case RemoteModel():
                 facts += [
                     (self.tr("Repository"), model.repo),

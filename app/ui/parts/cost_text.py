@@ -1,6 +1,8 @@
-"""Describes in words what a prompt costs: tokens and time, and where it is cached."""
+"""Describes in words what a prompt costs: tokens and time, where it is cached, and why a part was read again."""
 
 from __future__ import annotations
+
+import re
 
 from PySide6.QtCore import QCoreApplication
 
@@ -56,3 +58,41 @@ def seconds_text(seconds: float, num_decimals: int = 1) -> str:
         about = counted(seconds, num_decimals if seconds < 9.95 else 0)
         return QCoreApplication.translate("CostWords", "about {seconds} s").format(seconds=about)
     return QCoreApplication.translate("CostWords", "about {minutes} min").format(minutes=counted(seconds / 60))
+
+
+def why_read_again(part: str) -> str:
+    """Return a sentence that says why a part of a prompt was processed again; empty if none was.
+
+    `part` is the value of `Record.read_again`.
+    """
+    number = re.match(r"message (\d+)", part)
+    if part == "tools":
+        return QCoreApplication.translate(
+            "ReadAgain", "The tools had changed since the last request, so all text after them was read again."
+        )
+    if part == "not kept":
+        return QCoreApplication.translate(
+            "ReadAgain", "The prompt was read again: it was no longer kept, or the chat template changed it."
+        )
+    if number is not None:
+        text = QCoreApplication.translate(
+            "ReadAgain", "Message {} had changed since the last request, so all text from there on was read again."
+        )
+        return text.format(number[1])
+    if part:
+        return QCoreApplication.translate(
+            "ReadAgain", "The system text had changed since the last request, so all text from there on was read again."
+        )
+    return ""
+
+
+def changed_part(part: str) -> str:
+    """Return the reason in two or three words; empty if nothing was processed again."""
+    number = re.match(r"message (\d+)", part)
+    if part == "tools":
+        return QCoreApplication.translate("ReadAgain", "tools changed")
+    if part == "not kept":
+        return QCoreApplication.translate("ReadAgain", "no longer kept")
+    if number is not None:
+        return QCoreApplication.translate("ReadAgain", "message {} changed").format(number[1])
+    return QCoreApplication.translate("ReadAgain", "system text changed") if part else ""

@@ -9,10 +9,9 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem
 
 from app.numbers import counted
 from app.serving.request_log import LoggedRequest
-from app.ui.parts.cost_text import speed_text
+from app.ui.parts.cost_text import changed_part, speed_text, why_read_again
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.list_rows import two_line_item, two_line_list
-from app.ui.parts.read_again_text import changed_part, why_read_again
 from app.ui.parts.times import when
 from app.ui.theme import scaled
 

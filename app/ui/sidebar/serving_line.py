@@ -12,10 +12,9 @@ from typing_extensions import override
 from app.local_api import LocalApi
 from app.numbers import counted
 from app.serving.relay import Served
-from app.ui.parts.cost_text import speed_text
+from app.ui.parts.cost_text import speed_text, why_read_again
 from app.ui.parts.labels import ElidedLabel, as_tool_tip, quiet_label
 from app.ui.parts.popover import Popover
-from app.ui.parts.read_again_text import why_read_again
 
 translate = QCoreApplication.translate
 

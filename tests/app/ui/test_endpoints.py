@@ -127,6 +127,16 @@ def test_what_a_server_can_not_do_is_not_offered(user: User, added: Endpoint) ->
     assert popover is not None
     assert list(popover.kinds) == [None, "json_schema"]
     popover.close()
+    # It is remembered while another model is loaded; of a model that was never used nothing is known.
+    controller = user.controller
+    controller.program.load_model(GUIDE)
+    user.bot.waitUntil(lambda: controller.program.session.state == "ready", timeout=PATIENCE_MS)
+    assert (controller.model.name, controller.model.state) == (_name(added, "small"), "unloaded")
+    assert [controller.model.can(ability) for ability in ("json_schema", "continue")] == [True, False]
+    controller.model.show(_name(added, "org/large"))
+    assert not controller.model.can("json_schema")
+    controller.model.show(GUIDE)
+    assert controller.model.can("continue")
 
 
 def test_a_local_conversation_is_sent_only_after_a_question(
