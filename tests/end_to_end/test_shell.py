@@ -116,7 +116,10 @@ def test_an_export_with_nothing_in_it_fails_and_makes_no_file(folder: Path, tmp_
     assert not (tmp_path / "out").exists()
     done = _bough("export", "--all", "--format", "preference-jsonl", "--out", tmp_path / "out", folder=folder)
     assert done.returncode == 0
-    assert done.stderr == "Conversations left out, because they have nothing for this format: 1 (“planted”).\n"
+    assert done.stderr == (
+        "Messages left out, because they belong to no pair of answers: 2.\n"
+        "Conversations left out, because they have nothing for this format: 1 (“planted”).\n"
+    )
 
 
 def test_a_folder_that_cannot_be_written_is_reported(folder: Path, tmp_path: Path) -> None:

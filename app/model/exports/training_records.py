@@ -82,7 +82,7 @@ class _Writer:
                     unanswered.update(turn.message_ids)
             record = ""
             # Another branch may begin between an answer and its calls.
-            if found and (end := (found[-1].message_id, len(found[-1].calls))) not in done:
+            if found and (end := (found[-1].end_id, len(found[-1].calls))) not in done:
                 done.add(end)
                 record = self._branch(found)
             yield Piece(f"{record}\n" if record else "", num_new)
@@ -91,7 +91,7 @@ class _Writer:
     def _branch(self, found: list[Turn]) -> str:
         """Return the record of a branch; empty if it has none."""
         if self._format == "sharegpt-jsonl":
-            name = f"{self._excerpt.conversation.id}-{found[-1].message_id}"
+            name = f"{self._excerpt.conversation.id}-{found[-1].end_id}"
             return f'{{"id":"{name}","conversations":[{",".join(self._sharegpt(found))}]{self._tools()}}}'
         if self._kind == "chat":
             return f'{{"messages":{self._messages(found)}{self._tools()}}}'

@@ -45,6 +45,14 @@ class Turn(Struct, kw_only=True):
         return self.message_ids[-1]
 
     @property
+    def end_id(self) -> MessageId:
+        """For an answer, the last message of which something is in the turn."""
+        if self.calls:
+            return self.message_id
+        parts = zip(self.message_ids, self.texts, self.thoughts, strict=True)
+        return next((id_ for id_, *said in reversed([*parts]) if any(said)), self.message_id)
+
+    @property
     def content(self) -> str:
         return "\n\n".join(filter(None, self.texts))
 
@@ -72,7 +80,7 @@ def answer_turn(message: Message, below: Sequence[Message], options: Options) ->
         role="assistant",
         message_ids=[message.id],
         texts=[parts.answer if sent.content is None else sent.content],
-        thoughts=[reasoning] if options.reasoning else [],
+        thoughts=[reasoning if options.reasoning else ""],
         calls=tuple(
             _with_id(call, message.id, number)
             for number, note in enumerate(below)
@@ -196,7 +204,7 @@ class Line:
         turn = answer_turn(message, (), self._options)
         if last.role == "assistant":
             self._losses.add("joined", message.id)
-            self._join(last, message.id, turn.texts[0], turn.thoughts)
+            self._join(last, message.id, turn.texts[0], turn.thoughts[0])
         else:
             self._push(turn)
         self._num_expected = _sent(message).num_calls
@@ -286,16 +294,16 @@ class Line:
         turn.line = ""
         self._changes.append(undo)
 
-    def _join(self, turn: Turn, message_id: MessageId, text: str, thoughts: Sequence[str] = ()) -> None:
+    def _join(self, turn: Turn, message_id: MessageId, text: str, thought: str = "") -> None:
         def undo() -> None:
             turn.message_ids.pop()
             turn.texts.pop()
-            del turn.thoughts[len(turn.thoughts) - len(thoughts) :]
+            turn.thoughts.pop()
             turn.line = ""
 
         turn.message_ids.append(message_id)
         turn.texts.append(text)
-        turn.thoughts += thoughts
+        turn.thoughts.append(thought)
         turn.line = ""
         self._changes.append(undo)
 
