@@ -2189,7 +2189,7 @@
     </message>
     <message>
         <source>Reset to default</source>
-        <translation>Auf Standard zurücksetzen</translation>
+        <translation>Zurücksetzen</translation>
     </message>
     <message>
         <source>Reset all</source>
@@ -4278,8 +4278,8 @@
         <translation>Erweitert</translation>
     </message>
     <message>
-        <source>Hooks and draft models</source>
-        <translation>Hooks und Entwurfsmodelle</translation>
+        <source>Hooks and drafts</source>
+        <translation>Hooks und Entwürfe</translation>
     </message>
     <message>
         <source>Temperature</source>
@@ -4419,7 +4419,7 @@
     </message>
     <message>
         <source>Reset to default</source>
-        <translation>Auf Standard zurücksetzen</translation>
+        <translation>Zurücksetzen</translation>
     </message>
     <message>
         <source>Use the settings of new conversations</source>

@@ -17,6 +17,7 @@ _FIELD_PX = 140
 _FIELD_HEIGHT_PX = 32
 _MIN_COLUMN_PX = 270
 _GAP_PX = 20
+_LABEL_GAP_PX = 12
 _INSET_PX = 8
 
 
@@ -29,10 +30,16 @@ class Row(NamedTuple):
 
 
 class FormColumns(QWidget):
-    """One column for each form, with aligned rows. The forms are stacked if there is not enough width."""
+    """One column for each form, with aligned rows.
+
+    Where there is not enough width, the forms are stacked, and then labels stand above their fields.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self._grids: list[tuple[QGridLayout, list[tuple[QLabel, QWidget]]]] = []
+        """Each form with its labels and fields."""
+        self._is_stacked = False
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._columns.setContentsMargins(0, 0, 0, 0)
         self._columns.setSpacing(_GAP_PX)
@@ -40,10 +47,10 @@ class FormColumns(QWidget):
     def add(self, title: str, rows: Sequence[Row]) -> None:
         """Add a form; without a title its rows begin at the top."""
         grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(8)
+        grid.setHorizontalSpacing(_LABEL_GAP_PX)
         grid.setColumnStretch(0, 1)
-        for number, row in enumerate(rows):
+        lines: list[tuple[QLabel, QWidget]] = []
+        for row in rows:
             row.field.setAccessibleName(row.name)
             row.field.setAccessibleDescription(row.tip)
             row.field.setToolTip(row.tip)
@@ -53,9 +60,9 @@ class FormColumns(QWidget):
             label.setToolTip(row.tip)
             label.setBuddy(row.field)
             label.setWordWrap(True)
-            grid.setRowMinimumHeight(number, scaled(_FIELD_HEIGHT_PX))
-            grid.addWidget(label, number, 0)
-            grid.addWidget(row.field, number, 1, Qt.AlignmentFlag.AlignVCenter)
+            lines.append((label, row.field))
+        self._grids.append((grid, lines))
+        _place(grid, lines, is_stacked=self._is_stacked)
         column = QVBoxLayout()
         column.setSpacing(8)
         column.setContentsMargins(0, 4, 0, 0)
@@ -72,13 +79,36 @@ class FormColumns(QWidget):
         has_room = event.size().width() >= num * scaled(_MIN_COLUMN_PX) + (num - 1) * _GAP_PX
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._columns.setDirection(across if has_room else down)
+        is_stacked = event.size().width() < self._widest_label_px + _LABEL_GAP_PX + scaled(_FIELD_PX)
+        if is_stacked != self._is_stacked:
+            self._is_stacked = is_stacked
+            for grid, lines in self._grids:
+                _place(grid, lines, is_stacked=is_stacked)
+
+    @property
+    def _widest_label_px(self) -> int:
+        return max((label.minimumSizeHint().width() for _, lines in self._grids for label, _ in lines), default=0)
 
     @override
     def minimumSizeHint(self) -> QSize:
-        # The width of the widest form, because the forms can be stacked.
-        items = [self._columns.itemAt(number) for number in range(self._columns.count())]
-        widths = [item.minimumSize().width() for item in items if item is not None]
-        return QSize(max(widths, default=0), super().minimumSizeHint().height())
+        # Forms can be stacked, and labels can stand above their fields.
+        width = max(self._widest_label_px, scaled(_FIELD_PX) if self._grids else 0)
+        return QSize(width, super().minimumSizeHint().height())
+
+
+def _place(grid: QGridLayout, lines: Sequence[tuple[QLabel, QWidget]], *, is_stacked: bool) -> None:
+    """Place fields beside their labels, or below them."""
+    for number, (label, field) in enumerate(lines):
+        if is_stacked:
+            grid.addWidget(label, 2 * number, 0, 1, 2)
+            grid.addWidget(field, 2 * number + 1, 0, 1, 2, Qt.AlignmentFlag.AlignLeft)
+        else:
+            grid.addWidget(label, number, 0)
+            grid.addWidget(field, number, 1, Qt.AlignmentFlag.AlignVCenter)
+    for number in range(grid.rowCount()):
+        grid.setRowMinimumHeight(number, 0 if is_stacked or number >= len(lines) else scaled(_FIELD_HEIGHT_PX))
+    # Rows without widgets still have space around them.
+    grid.setVerticalSpacing(4 if is_stacked else 8)
 
 
 def number_field(minimum: float, maximum: float, step: float, value: float, minimum_text: str = "") -> QDoubleSpinBox:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QStackedWidget, QWidget
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QLineEdit, QPushButton, QStackedWidget, QWidget
 from typing_extensions import override
 
 from app.model.generation_settings import (
@@ -25,6 +25,7 @@ from app.ui.composer.display_names import preset_name
 translate = QCoreApplication.translate
 
 _FIELD_INSET_PX = 4
+_GAP_PX = 8
 _MAX_NAME_CHARS = 40
 
 
@@ -51,7 +52,8 @@ class PresetBar(QStackedWidget):
         self.update_button.clicked.connect(self._update)
         self.delete_button = QPushButton(self.tr("Delete"))
         self.delete_button.clicked.connect(self._delete)
-        self.addWidget(_row(self.list, self.update_button, self.delete_button, self.save_button))
+        self._rows: list[QBoxLayout] = []
+        self._add_row(self.list, self.update_button, self.delete_button, self.save_button)
         self.name = QLineEdit()
         self.name.setMaxLength(_MAX_NAME_CHARS)
         self.name.setAccessibleName(self.tr("Preset name"))
@@ -64,8 +66,19 @@ class PresetBar(QStackedWidget):
         self._keep_button.clicked.connect(self._save)
         self._cancel_button = QPushButton(self.tr("Cancel"))
         self._cancel_button.clicked.connect(self._end_naming)
-        self.addWidget(_row(self.name, self._cancel_button, self._keep_button))
+        self._add_row(self.name, self._cancel_button, self._keep_button)
         self.show_generation(generation)
+
+    def _add_row(self, first: QWidget, *others: QWidget) -> None:
+        widget = QWidget()
+        row = QBoxLayout(QBoxLayout.Direction.LeftToRight, widget)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(_GAP_PX)
+        row.addWidget(first, 1)
+        for other in others:
+            row.addWidget(other)
+        self._rows.append(row)
+        self.addWidget(widget)
 
     def show_generation(self, generation: GenerationSettings) -> None:
         """Show the name of the preset that these settings come from, and whether they were changed since."""
@@ -93,6 +106,21 @@ class PresetBar(QStackedWidget):
         preset = find_preset((*BUILT_IN_PRESETS, *self._presets), self.list.itemData(index))
         if preset is not None:
             self.chosen.emit(preset.apply_to(self._generation))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent, /) -> None:
+        super().resizeEvent(event)
+        for row in self._rows:
+            needed = sum(width + _GAP_PX for width in _widths(row)) - _GAP_PX
+            directions = QBoxLayout.Direction
+            is_wide = event.size().width() >= needed
+            row.setDirection(directions.LeftToRight if is_wide else directions.TopToBottom)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        # The buttons can stand below the list.
+        width = max(width for row in self._rows for width in _widths(row))
+        return QSize(width, super().minimumSizeHint().height())
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -155,12 +183,7 @@ def _is_built_in(name: str) -> bool:
     return name.casefold() in taken
 
 
-def _row(first: QWidget, *others: QWidget) -> QWidget:
-    widget = QWidget()
-    row = QHBoxLayout(widget)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(8)
-    row.addWidget(first, 1)
-    for other in others:
-        row.addWidget(other)
-    return widget
+def _widths(row: QBoxLayout) -> list[int]:
+    """Return the least widths of the visible widgets of a row."""
+    items = [row.itemAt(number) for number in range(row.count())]
+    return [item.minimumSize().width() for item in items if item is not None and not item.isEmpty()]

@@ -94,7 +94,7 @@ class SamplingPanel(Popover):
         self.hooks = HookRows(generation.hooks, generation.hook_options, theme)
         self.advanced = FoldedPart(self.tr("Advanced"), theme)
         """The section with settings that few users change. It is open if one of them differs from the default."""
-        self.hooks_and_drafts = FoldedPart(self.tr("Hooks and draft models"), theme)
+        self.hooks_and_drafts = FoldedPart(self.tr("Hooks and drafts"), theme)
         self._can_think = thinking != "can't"
         self._fill_thinking(thinking)
         self._fill_drafts(draft_model)

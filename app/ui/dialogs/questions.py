@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel, QMessageBox, QVBoxLayout, QWidget
 
 from app.sentences import translated
+from app.ui.parts.labels import selectable_label
+from app.ui.parts.layouts import scrolled
 from app.ui.parts.qt_workarounds import without_indent
+from app.ui.parts.sheet import Sheet, filled_by
 from app.ui.theme import scaled
 
 _WIDTH_PX = 380
+_ABOUT_PX = 460
 _NUM_NAMED_MODELS = 4
 
 
@@ -195,9 +199,10 @@ def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
     # Imported here because it is slow and rarely needed.
     from importlib.metadata import version
 
-    box = _box(parent, QCoreApplication.translate("Dialogs", "About Bough"))
-    box.setObjectName("about")
-    box.setText(f"Bough {version('bough')}")
+    sheet = Sheet(QCoreApplication.translate("Dialogs", "About Bough"), parent)
+    sheet.setObjectName("about")
+    title = QLabel(f"Bough {version('bough')}")
+    title.setObjectName("heading")
     details = (
         QCoreApplication.translate(
             "Dialogs", "Bough is a chat program for local models in which a conversation is a tree."
@@ -207,9 +212,17 @@ def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
             "Free software under the MIT licence. Nothing you write leaves this computer, unless you add a server.",
         ),
     )
-    box.setInformativeText("\n\n".join((*details, *map(translated, how_it_runs))))
-    without_indent(box)
-    box.open()
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.addWidget(title)
+    column.addWidget(selectable_label("\n\n".join((*details, *map(translated, how_it_runs)))))
+    column.addStretch(1)
+    area = scrolled(page)
+    sheet.body.addWidget(area, 1)
+    close = sheet.add_button(QCoreApplication.translate("Dialogs", "Close"), sheet.close, is_primary=True)
+    sheet.open_at(_ABOUT_PX, _ABOUT_PX, filling=filled_by(area))
+    close.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 def _box(parent: QWidget, title: str) -> QMessageBox:

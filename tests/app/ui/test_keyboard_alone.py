@@ -255,8 +255,8 @@ def test_tab_follows_the_folded_parts_of_sampling(user: User) -> None:
     names = _names(_walk(user))
     # With one model on this computer there is no field for several.
     place = names.index("Advanced")
-    assert names[place - 1 : place + 2] == ["Answers at once", "Advanced", "Hooks and draft models"]
-    for part in ("Advanced", "Hooks and draft models"):
+    assert names[place - 1 : place + 2] == ["Answers at once", "Advanced", "Hooks and drafts"]
+    for part in ("Advanced", "Hooks and drafts"):
         tab_to(user, part)
         keys(user, "Space")
     user.bot.waitUntil(lambda: len(panel.hooks.switches) > 2, timeout=PATIENCE_MS)
@@ -265,7 +265,7 @@ def test_tab_follows_the_folded_parts_of_sampling(user: User) -> None:
     opened = opened[opened.index("Advanced") :]
     assert opened[1:9] == [
         *("Min-p", "Repetition penalty", "Seed", "Presence penalty", "Frequency penalty"),
-        *("Stop strings", "Add", "Hooks and draft models"),
+        *("Stop strings", "Add", "Hooks and drafts"),
     ]
     hooks = [name_of(switch) for switch in panel.hooks.switches.values()]
     assert opened[9 : 9 + len(hooks)] == hooks

@@ -196,7 +196,7 @@ def test_a_hook_is_switched_on_in_its_folded_part(user: User, way: Way) -> None:
     press(user, way, user.window.composer, "Sampling")
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SamplingPanel)
-    press(user, way, panel, "Hooks and draft models")
+    press(user, way, panel, "Hooks and drafts")
     user.bot.waitUntil(lambda: len(panel.hooks.switches) > 2, timeout=PATIENCE_MS)
     name, switch = next(iter(panel.hooks.switches.items()))
     press(user, way, panel, name_of(switch))

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QLabel, QMessageBox, QPlainTextEdit, QWidget
 
 from app.model.message import Message, Sampling
 from app.model.settings import Theme
@@ -327,10 +327,10 @@ def test_about_says_which_kernel_multiplies(user: User) -> None:
     info = user.application.session.info
     assert info is not None
     user.window.action("about").trigger()
-    box = user.window.findChild(QMessageBox, "about")
+    box = user.window.findChild(QDialog, "about")
     assert box is not None
     assert box.isVisible()
-    told = box.informativeText()
+    told = " ".join(label.text() for label in box.findChildren(QLabel))
     box.close()
     if "openblas" in info.versions:
         version, kernel = info.versions["openblas"].replace(",", "").split()[:2]
