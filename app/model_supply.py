@@ -12,6 +12,7 @@ from app.catalog.starter import ON_HUB as STARTER_ON_HUB
 from app.catalog.starter import find_starter
 from app.lazy import Lazy
 from app.model.endpoints import EndpointModel
+from app.notices import Notice
 from app.places import Places
 from app.supply.measuring import Measuring
 
@@ -179,7 +180,20 @@ class ModelSupply(QObject):
     def _make_endpoints(self) -> Endpoints:
         from app.supply.endpoints import Endpoints
 
-        return Endpoints(self._preferences, self._archive.get().run, self._preferences.folder)
+        endpoints = Endpoints(self._preferences, self._archive.get().run, self._preferences.folder)
+        endpoints.replaced.connect(self._on_endpoint_replaced)
+        endpoints.failed.connect(self._on_key_left)
+        return endpoints
+
+    def _on_key_left(self, why: Sentence) -> None:
+        self._notices.post(Notice(why, "warning"))
+
+    def _on_endpoint_replaced(self, endpoint_id: str) -> None:
+        """Connect again to a server whose address or key has changed."""
+        for session in (self._session, self._sessions.far):
+            model = EndpointModel.parse(session.name)
+            if model is not None and model.endpoint_id == endpoint_id:
+                session.reload()
 
     @property
     def draft_choices(self) -> DraftChoices:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from app.local_api import LocalApi
     from app.serving.messages import ServedModel
     from app.supply.load_check import Refused
-    from worker.protocol import Endpoint
+    from worker.protocol import Endpoint, Secret
 
 
 _MAX_OFFERED = 8
@@ -132,6 +132,8 @@ class Program(QObject):
         session.changed.connect(self._on_session_changed)
         for one in (session, sessions.far):
             one.endpoint_of = self._endpoint_of
+            one.read_key = self._read_key
+            one.prices_of = self._prices_of
             one.changed.connect(partial(self._keep_capabilities, one))
         sessions.capabilities_of = self._capabilities_of
         for one in (session, sessions.ahead):
@@ -271,6 +273,13 @@ class Program(QObject):
     def _endpoint_of(self, name: str) -> Endpoint | None:
         """Return the server of a model; None for a model of this machine, or if its server was removed."""
         return None if EndpointModel.parse(name) is None else self.supply.endpoints.of(name)
+
+    def _read_key(self, name: str, then: Callable[[Secret | Sentence | None], None]) -> None:
+        self.supply.endpoints.read_key(name, then)
+
+    def _prices_of(self, name: str) -> endpoints.Prices | None:
+        found = endpoints.find(self.settings.endpoints, name)
+        return None if found is None else found[0].prices
 
     def host_of(self, name: str) -> str:
         """Return the host that gets the messages for a model; empty for a model of this machine."""

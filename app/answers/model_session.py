@@ -6,12 +6,14 @@ import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import msgspec
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from app.answers.worker_link import WorkerLink, death_reason
+from app.model.endpoints import Prices
 from app.model.message import Record
 from app.model.settings import CacheSettings
 from worker.protocol import (
@@ -27,6 +29,7 @@ from worker.protocol import (
     LoadModel,
     ModelLoaded,
     ModelLoading,
+    Secret,
     UnloadModel,
     WeightForm,
 )
@@ -101,7 +104,15 @@ class ModelSession(QObject):
         self.template_of: Callable[[str], str | None] = lambda _: None
         """Returns the chat template that the user chose for a model without a template."""
         self.endpoint_of: Callable[[str], Endpoint | None] = lambda _: None
-        """Returns the server of a model; None for a model of this machine."""
+        """Returns the server of a model, without its key; None for a model of this machine."""
+        self.read_key: Callable[[str, Callable[[Secret | Sentence | None], None]], None] = lambda _, then: then(None)
+        """Reads the key of a model's server, which may take as long as the user needs to unlock the keyring.
+
+        Passes it on, or None if there is none, or a sentence that says why it can't be read.
+        """
+        self.prices_of: Callable[[str], Prices | None] = lambda _: None
+        """Returns the prices that the user gave for a model's server; None if there are none."""
+        self._awaits_key = False
         self.kv_bits_of: Callable[[str], Literal[4, 8, 16]] = lambda _: self.cache_settings.kv_bits or 16
         """Returns the bits of the cache of a model; 16 means the precision in which the model computes."""
         self.cache_settings = CacheSettings()
@@ -207,8 +218,11 @@ class ModelSession(QObject):
         """Stop loading. A previous model that is still loaded is used again; otherwise no model is loaded."""
         if self.state == "loading" and not self._is_cancelled:
             self._is_cancelled = True
-            self._link.send(Cancel(request_id=next(self._other_ids), target=self._request_id))
-            self.changed.emit()
+            if self._awaits_key:
+                self._on_load_failed(Failed(request_id=self._request_id, kind="cancelled", message=""))
+            else:
+                self._link.send(Cancel(request_id=next(self._other_ids), target=self._request_id))
+                self.changed.emit()
 
     @property
     def is_cancelling(self) -> bool:
@@ -309,7 +323,11 @@ class ModelSession(QObject):
         if self.info is None:
             return record
         return msgspec.structs.replace(
-            record, model_identity=self.info.identity, versions=self.info.versions, kv_bits=self.kv_bits
+            record,
+            model_identity=self.info.identity,
+            versions=self.info.versions,
+            kv_bits=self.kv_bits,
+            prices=self.prices_of(self.name),
         )
 
     def _set_kept(self, kept: CacheStatsReport | None) -> None:
@@ -323,6 +341,7 @@ class ModelSession(QObject):
         self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
         self.is_load_begun = self._is_cancelled = False
         self._request_id = next(self._request_ids)
+        self._awaits_key = False
         endpoint = self.endpoint_of(name)
         if self._link.is_started and self._link.is_far is not (endpoint is not None):
             self._link.stop(0.0)
@@ -339,18 +358,40 @@ class ModelSession(QObject):
                 )
             )
             return
-        self._link.send(
-            LoadModel(
-                request_id=self._request_id,
-                model=name,
-                draft_model=draft or None,
-                cache=self._cache_options(),
-                chat_template=self.template_of(name),
-                endpoint=endpoint,
-            )
+        command = LoadModel(
+            request_id=self._request_id,
+            model=name,
+            draft_model=draft or None,
+            cache=self._cache_options(),
+            chat_template=self.template_of(name),
+            endpoint=endpoint,
         )
+        self._awaits_key = endpoint is not None
+        if endpoint is None:
+            self._link.send(command)
         self.changed.emit()
         self._set_kept(None)
+        if endpoint is not None:
+            self.read_key(name, partial(self._on_key, command, endpoint))
+
+    def _on_key(self, command: LoadModel, endpoint: Endpoint, key: Secret | Sentence | None) -> None:
+        if command.request_id != self._request_id or not self._awaits_key:
+            # Another model was chosen meanwhile, or the load was cancelled.
+            return
+        self._awaits_key = False
+        if isinstance(key, Sentence):
+            parts = key.parts
+            self._on_load_failed(
+                Failed(
+                    request_id=command.request_id,
+                    kind="endpoint_failed",
+                    message=str(key),
+                    template=parts.template,
+                    fields=parts.fields,
+                )
+            )
+        else:
+            self._link.send(msgspec.structs.replace(command, endpoint=msgspec.structs.replace(endpoint, key=key)))
 
     def _cache_options(self) -> CacheOptions:
         bits = self.kv_bits_of(self.name)
@@ -411,6 +452,7 @@ class ModelSession(QObject):
     def _on_load_failed(self, event: Failed) -> None:
         bits = self._cache_options().kv_bits
         good = self._good
+        self._awaits_key = False
         self._refused[self.name] = event.sentence
         if event.kind == "cancelled":
             self._on_load_cancelled(event)

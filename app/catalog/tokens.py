@@ -25,6 +25,10 @@ class TokenError(SentenceError):
     """A token can't be used."""
 
 
+class KeyringError(SentenceError):
+    """The system's keyring can't be used now."""
+
+
 class KeptSecret:
     """One secret in the system's keyring. Its methods may wait for the keyring: call them in a thread."""
 
@@ -40,8 +44,22 @@ class KeptSecret:
         self._is_read = False
 
     @property
+    def may_exist(self) -> bool:
+        """Whether there is a secret, as far as is known without a look into the keyring. This waits for nothing."""
+        return self._of_this_run is not None or (not self._is_read and (self._note is None or self._note.exists()))
+
+    @property
     def text(self) -> str | None:
         """The secret; None if there is none, or if the keyring can't be read."""
+        try:
+            return self.read()
+        except KeyringError:
+            # The system should not ask for the keyring's password again and again.
+            self._is_read = True
+            return None
+
+    def read(self) -> str | None:
+        """Return the secret; None if there is none. Raises `KeyringError` if the keyring can't be read."""
         if not self._is_read:
             self._of_this_run, self._is_read = self._kept(), True
         return self._of_this_run
@@ -51,40 +69,51 @@ class KeptSecret:
         self._of_this_run, self._is_read = text, True
         # Most starts need no keyring; on Linux its import takes a tenth of a second.
         import keyring
-        from keyring.errors import KeyringError
+        from keyring.errors import KeyringError as Error
 
         try:
             keyring.set_password(_SERVICE, self._name, text)
             if self._note is not None:
                 self._note.parent.mkdir(parents=True, exist_ok=True)
                 self._note.touch(mode=0o600)
-        except (KeyringError, OSError, RuntimeError) as error:
+        except (Error, OSError, RuntimeError) as error:
             _log.info("No secret was kept: %s", type(error).__name__)
             return False
         return True
 
     def forget(self) -> None:
-        """Remove the secret."""
+        """Remove the secret. Raises `KeyringError` if the keyring still has it; it is then not used in this run."""
         self._of_this_run, self._is_read = None, True
         import keyring
-        from keyring.errors import KeyringError
+        from keyring.errors import KeyringError as Error
 
         try:
             keyring.delete_password(_SERVICE, self._name)
-        except (KeyringError, OSError, RuntimeError) as error:
+        except (Error, OSError, RuntimeError) as error:
+            # Keyrings also refuse to remove what they do not have.
             _log.info("No secret was removed: %s", type(error).__name__)
+            if self._kept() is not None:
+                raise _unusable(error) from None
+        if self._note is not None:
+            self._note.unlink(missing_ok=True)
 
     def _kept(self) -> str | None:
         if self._note is not None and not self._note.exists():
             return None
         import keyring
-        from keyring.errors import KeyringError
+        from keyring.errors import KeyringError as Error
 
         try:
             return keyring.get_password(_SERVICE, self._name)
-        except (KeyringError, OSError, RuntimeError) as error:
+        except (Error, OSError, RuntimeError) as error:
             _log.info("The keyring can't be read: %s", type(error).__name__)
-            return None
+            raise _unusable(error) from None
+
+
+def _unusable(error: Exception) -> KeyringError:
+    return KeyringError(
+        Sentence("This system's keyring is locked or can't be used ({error}).", error=type(error).__name__)
+    )
 
 
 class Tokens:

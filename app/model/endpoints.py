@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Annotated, NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
@@ -13,8 +14,48 @@ from worker.sentence import Sentence, SentenceError
 MAX_ENDPOINTS = 64
 _PREFIX = "endpoint:"
 _Text: TypeAlias = Annotated[str, Meta(max_length=4096)]
+_Price: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
+_PRICE = re.compile(r"\d{1,6}(\.\d{1,9})?", re.ASCII)
 _PATHS = ("/chat/completions", "/models")
 """Ends of addresses that users copy together with the address that is meant."""
+
+
+class Prices(Struct, frozen=True, kw_only=True):
+    """The price of a million tokens, as the user gave it."""
+
+    prompt: _Price
+    answer: _Price
+    kept: _Price | None = None
+    """The price of prompt tokens that the server had kept; None: the same as of other prompt tokens."""
+    currency: Annotated[str, Meta(max_length=8)] = ""
+
+    def cost(self, prompt_tokens: int, kept_tokens: int, new_tokens: int) -> float:
+        """Return the cost of an answer, in the currency. `kept_tokens` are a part of `prompt_tokens`."""
+        kept = self.prompt if self.kept is None else self.kept
+        return ((prompt_tokens - kept_tokens) * self.prompt + kept_tokens * kept + new_tokens * self.answer) / 1e6
+
+
+def prices_of(prompt: str, kept: str, answer: str, currency: str) -> Prices | None:
+    """Return the prices that a user typed; None if there are none. Raises `SentenceError`."""
+    given = [_price_of(text) for text in (prompt, kept, answer)]
+    if given[0] is None and given[2] is None:
+        return None
+    if given[0] is None or given[2] is None:
+        raise SentenceError(
+            Sentence("Enter the price of the prompt's tokens and that of the answer's, or neither. Nothing was saved.")
+        )
+    return Prices(prompt=given[0], kept=given[1], answer=given[2], currency=currency.strip()[:8])
+
+
+def _price_of(text: str) -> float | None:
+    text = text.strip().replace(",", ".")
+    if not text:
+        return None
+    if not _PRICE.fullmatch(text):
+        raise SentenceError(
+            Sentence("“{text}” is no price. A price is a number such as 0.25, for a million tokens.", text=text[:40])
+        )
+    return float(text)
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -29,6 +70,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """The names by which the server knows its models, when it was last asked."""
     abilities: dict[_Text, tuple[_Text, ...]] = {}
     """By such a name, the capabilities that the model had when it was last used."""
+    prices: Prices | None = None
+    """None if the user gave none."""
 
     @property
     def host(self) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field, structs
 
+from app.model.endpoints import Prices
 from worker.sentence import Sentence, SentenceParts, received
 
 MessageId: TypeAlias = int
@@ -232,6 +233,8 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     ended_ms: int = 0
     """When the answer ended, in milliseconds since 1970; 0 if it has not ended, or if the time is not known."""
     figures: Figures = Figures()
+    prices: Prices | None = None
+    """The prices of the server when it was asked; None if the user gave none."""
     client: str = ""
     """The program whose request was answered; empty for the user's own questions."""
     read_again: str = ""

@@ -14,8 +14,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.archive.archive import Steps, Task
 from app.catalog.entry import LocalModel
-from app.catalog.tokens import KeptSecret
-from app.model.endpoints import MAX_ENDPOINTS, Endpoint, address_of, find, host_of
+from app.catalog.tokens import KeptSecret, KeyringError
+from app.model.endpoints import MAX_ENDPOINTS, Endpoint, Prices, address_of, find, host_of
 from app.preferences import Preferences
 from worker import protocol
 from worker.protocol import CheckEndpoint, EndpointChecked, Failed, Secret
@@ -25,6 +25,17 @@ _CHECK_S = 60.0
 """How long a server may send nothing while it is checked. It may have to load its model."""
 _VARIABLE = re.compile(r"\$?([A-Z_][A-Z0-9_]{2,})")
 """The name of an environment variable, which the user enters in place of a key."""
+
+
+class Entered(NamedTuple):
+    """The fields in which the user describes a server."""
+
+    url: str
+    key: str | None = None
+    """A key, or the name of an environment variable; empty: no key. None: the key that the server has already."""
+    name: str = ""
+    """Empty: the host."""
+    prices: Prices | None = None
 
 
 class Added(NamedTuple):
@@ -39,6 +50,10 @@ class Endpoints(QObject):
     """Adds, changes and removes endpoints."""
 
     changed = Signal()
+    replaced = Signal(str)
+    """The id of an endpoint whose address, key or models may have changed."""
+    failed = Signal(object)
+    """A `Sentence` about a key that is still in the keyring."""
 
     def __init__(self, preferences: Preferences, run: Callable[[Callable[[], Steps]], Task], notes: Path) -> None:
         """`run` starts a background task. `notes` is a folder for files that say which keys the keyring has."""
@@ -53,23 +68,43 @@ class Endpoints(QObject):
         return self._preferences.settings.endpoints
 
     def of(self, name: str) -> protocol.Endpoint | None:
-        """Return the server of a model, with its key, as the worker takes it; None if there is no such server."""
+        """Return the server of a model, as the worker takes it, without its key; None if there is no such server."""
         found = find(self.all, name)
-        if found is None:
-            return None
-        endpoint, model = found
-        return _sent(endpoint, self._key(endpoint), model)
+        return None if found is None else _sent(found[0], "", found[1])
+
+    def read_key(self, name: str, then: Callable[[Secret | Sentence | None], None]) -> None:
+        """Read the key of a model's server, and call `then` with it; with a sentence if it can't be read.
+
+        The system may ask the user for the keyring's password, so a thread waits for it. Without a key, `then` is
+        called before this returns.
+        """
+        found = find(self.all, name)
+        if found is None or not (found[0].variable or self._secret(found[0]).may_exist):
+            then(None)
+            return
+
+        def steps() -> Steps:
+            yield 0
+            return self._read_key(found[0])
+
+        task = self._run(steps)
+        task.done.connect(then)
+        task.failed.connect(then)
+
+    def has_key(self, endpoint: Endpoint) -> bool:
+        """Return whether a key in the keyring is sent to a server, as far as that is known without asking for it."""
+        return not endpoint.variable and self._secret(endpoint).may_exist
 
     def host_of(self, name: str) -> str:
         """Return the host that gets the messages for a model; empty for a model of this machine."""
         found = find(self.all, name)
         return "" if found is None else found[0].host
 
-    def add(self, url: str, key: str, name: str, replaced: str = "") -> Task:
+    def add(self, entered: Entered, replaced: str = "") -> Task:
         """Check a server in the background. The task's result is an `Added`, which is then kept.
 
-        `key` may be empty, or name an environment variable. `name` may be empty. `replaced` is the id of the endpoint
-        that is changed; its key stays if `key` is empty. The task fails with a sentence if the server can't be used.
+        `replaced` is the id of the endpoint that is changed; empty adds one. The task fails with a sentence if the
+        server or its key can't be used. Then nothing is changed.
         """
         before = next((each for each in self.all if each.id == replaced), None)
         known = len(self.all)
@@ -80,21 +115,32 @@ class Endpoints(QObject):
                 raise SentenceError(
                     Sentence("Bough keeps at most {num} servers. Remove one, then add this one.", num=MAX_ENDPOINTS)
                 )
-            address = address_of(url)
-            entered = key.strip()
-            variable = _variable_in(entered)
+            address = address_of(entered.url)
+            key = None if entered.key is None else entered.key.strip()
             endpoint = Endpoint(
                 id=replaced or os.urandom(4).hex(),
-                name=name.strip() or host_of(address),
+                name=entered.name.strip() or host_of(address),
                 url=address,
-                variable=variable,
+                variable="" if key is None else _variable_in(key),
+                prices=entered.prices,
             )
-            if not entered and before is not None and before.host == endpoint.host:
+            if before is not None and before.url == endpoint.url:
+                endpoint = structs.replace(endpoint, abilities=before.abilities)
+            if before is not None and before.host != endpoint.host and key is None and self._may_have_key(before):
+                raise SentenceError(
+                    Sentence("The key of {host} is not sent to another server. Enter the key again.", host=before.host)
+                )
+            if key is None and before is not None:
                 endpoint = structs.replace(endpoint, variable=before.variable)
-                entered = "" if before.variable else self._key(before)
-            found = _listed(_sent(endpoint, self._key(endpoint) if endpoint.variable else entered))
-            is_kept = endpoint.variable or not entered or self._secret(endpoint).keep(entered)
-            return Added(structs.replace(endpoint, models=tuple(found)), bool(is_kept))
+            is_unchanged = key is None or bool(endpoint.variable)
+            secret = self._read_key(endpoint) if is_unchanged else Secret(text=key or "") if key else None
+            found = _listed(_sent(endpoint, "" if secret is None else secret.text))
+            is_kept = True
+            if before is not None and self.has_key(before) and (key is not None or before.host != endpoint.host):
+                self._secret(before).forget()
+            if key and not endpoint.variable:
+                is_kept = self._secret(endpoint).keep(key)
+            return Added(structs.replace(endpoint, models=tuple(found)), is_kept)
 
         task = self._run(steps)
         task.done.connect(self._keep)
@@ -103,30 +149,56 @@ class Endpoints(QObject):
     def remove(self, endpoint: Endpoint) -> None:
         """Forget a server and its key. Conversations keep its answers."""
         self._change(tuple(each for each in self.all if each.id != endpoint.id))
-        if not endpoint.variable:
-            self._run(partial(self._forget, endpoint))
+        if self.has_key(endpoint):
+            self._run(partial(self._forget, endpoint)).failed.connect(self.failed)
 
     def _forget(self, endpoint: Endpoint) -> Steps:
         yield 0
-        self._secret(endpoint).forget()
+        try:
+            self._secret(endpoint).forget()
+        except KeyringError as error:
+            raise SentenceError(
+                Sentence(
+                    "{server} was removed, but its key is still in the keyring: {why} Unlock the keyring, and delete "
+                    "the entry “{entry}” of Bough there.",
+                    server=endpoint.name,
+                    why=error.sentence,
+                    entry=_entry_of(endpoint),
+                )
+            ) from None
 
     def _keep(self, added: Added) -> None:
         endpoint = added.endpoint
         others = {each.id: each for each in self.all}
         self._change(tuple((others | {endpoint.id: endpoint}).values()))
+        self.replaced.emit(endpoint.id)
 
     def _change(self, endpoints: tuple[Endpoint, ...]) -> None:
         self._preferences.change(endpoints=endpoints)
         self.changed.emit()
 
-    def _key(self, endpoint: Endpoint) -> str:
+    def _may_have_key(self, endpoint: Endpoint) -> bool:
+        return bool(endpoint.variable) or self.has_key(endpoint)
+
+    def _read_key(self, endpoint: Endpoint) -> Secret | None:
+        """Return the key of a server; None if it has none. Called in threads. Raises `SentenceError`."""
         if endpoint.variable:
-            return os.environ.get(endpoint.variable, "").strip()
-        return self._secret(endpoint).text or ""
+            return Secret(text=_value_of(endpoint.variable))
+        try:
+            text = self._secret(endpoint).read()
+        except KeyringError as error:
+            raise SentenceError(
+                Sentence(
+                    "The key of {server} can't be read: {why} Nothing was sent. Unlock the keyring, then choose the "
+                    "model again; or edit the endpoint, and name an environment variable in place of the key.",
+                    server=endpoint.name,
+                    why=error.sentence,
+                )
+            ) from None
+        return Secret(text=text) if text else None
 
     def _secret(self, endpoint: Endpoint) -> KeptSecret:
-        # A key for one host must not be sent to another one.
-        name = f"{endpoint.id} {endpoint.host}"
+        name = _entry_of(endpoint)
         if name not in self._secrets:
             self._secrets[name] = KeptSecret(name, self._notes / f"endpoint-{endpoint.id}-key-is-kept")
         return self._secrets[name]
@@ -150,6 +222,25 @@ def models_of(endpoint: Endpoint) -> list[LocalModel]:
     ]
 
 
+def _entry_of(endpoint: Endpoint) -> str:
+    """Return the name of a server's key in the keyring. A key for one host must not be sent to another one."""
+    return f"{endpoint.id} {endpoint.host}"
+
+
+def _value_of(variable: str) -> str:
+    """Return the key in an environment variable. Raises `SentenceError` if there is none."""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise SentenceError(
+            Sentence(
+                "The environment variable {name} is not set, or empty. Set it and start Bough again, or enter the "
+                "key itself.",
+                name=variable,
+            )
+        )
+    return key
+
+
 def _variable_in(text: str) -> str:
     """Return the environment variable that a text names in place of a key; empty if it names none.
 
@@ -157,14 +248,7 @@ def _variable_in(text: str) -> str:
     """
     found = _VARIABLE.fullmatch(text)
     if found is not None and (text.startswith("$") or found[1] in os.environ):
-        if not os.environ.get(found[1], "").strip():
-            raise SentenceError(
-                Sentence(
-                    "The environment variable {name} is not set, or empty. Set it and start Bough again, or enter the "
-                    "key itself.",
-                    name=found[1],
-                )
-            )
+        _value_of(found[1])
         return found[1]
     if not text.isascii() or not text.isprintable() or " " in text or len(text) > 4096:
         raise SentenceError(Sentence("This is no key. Copy it whole from the server's page. Nothing was added."))

@@ -176,6 +176,10 @@
         <translation>Der Prompt hatte {tokens} Token: {kept} waren im Cache, {read} wurden gelesen.</translation>
     </message>
     <message>
+        <source>It cost {money}, by the prices of its server.</source>
+        <translation>Sie hat {money} gekostet, nach den Preisen ihres Servers.</translation>
+    </message>
+    <message>
         <source>The answer has 1 token.</source>
         <translation>Die Antwort hat 1 Token.</translation>
     </message>
@@ -916,6 +920,10 @@
         <source>about {minutes} min</source>
         <translation>etwa {minutes} min</translation>
     </message>
+    <message>
+        <source>about {money}</source>
+        <translation>etwa {money}</translation>
+    </message>
 </context>
 <context>
     <name>DataPage</name>
@@ -1208,6 +1216,13 @@
     </message>
 </context>
 <context>
+    <name>DocsWindow</name>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+</context>
+<context>
     <name>DownloadOffer</name>
     <message>
         <source>Stop</source>
@@ -1347,8 +1362,48 @@
         <translation>unverändert</translation>
     </message>
     <message>
+        <source>Remove the key</source>
+        <translation>Schlüssel entfernen</translation>
+    </message>
+    <message>
         <source>the host</source>
         <translation>der Host</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>Hilfe</translation>
+    </message>
+    <message>
+        <source>prompt</source>
+        <translation>Prompt</translation>
+    </message>
+    <message>
+        <source>Price of a million prompt tokens</source>
+        <translation>Preis von einer Million Token des Prompts</translation>
+    </message>
+    <message>
+        <source>kept</source>
+        <translation>behalten</translation>
+    </message>
+    <message>
+        <source>Price of a million prompt tokens that the server kept</source>
+        <translation>Preis von einer Million Token des Prompts, die der Server behalten hatte</translation>
+    </message>
+    <message>
+        <source>answer</source>
+        <translation>Antwort</translation>
+    </message>
+    <message>
+        <source>Price of a million answer tokens</source>
+        <translation>Preis von einer Million Token der Antwort</translation>
+    </message>
+    <message>
+        <source>€</source>
+        <translation>€</translation>
+    </message>
+    <message>
+        <source>Currency</source>
+        <translation>Währung</translation>
     </message>
     <message>
         <source>A server that speaks OpenAI&apos;s API: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, a company&apos;s gateway, or Bough on another machine. Conversations with its models are sent to it.</source>
@@ -1367,10 +1422,6 @@
         <translation>Name</translation>
     </message>
     <message>
-        <source>The key is kept in this system&apos;s keyring. A name such as $OPENAI_API_KEY means the environment variable.</source>
-        <translation>Der Schlüssel liegt im Schlüsselbund dieses Systems. Ein Name wie $OPENAI_API_KEY meint die Umgebungsvariable.</translation>
-    </message>
-    <message>
         <source>Add</source>
         <translation>Hinzufügen</translation>
     </message>
@@ -1385,6 +1436,18 @@
     <message>
         <source>Esc</source>
         <translation>Esc</translation>
+    </message>
+    <message>
+        <source>Prices</source>
+        <translation>Preise</translation>
+    </message>
+    <message>
+        <source>The key is kept in this system&apos;s keyring. A name such as $OPENAI_API_KEY means the environment variable. Prices are for a million tokens; without any, no costs are shown.</source>
+        <translation>Der Schlüssel liegt im Schlüsselbund dieses Systems. Ein Name wie $OPENAI_API_KEY bedeutet die Umgebungsvariable. Preise gelten für eine Million Token; ohne Preise werden keine Kosten angezeigt.</translation>
+    </message>
+    <message>
+        <source>Models of servers</source>
+        <translation>Modelle von Servern</translation>
     </message>
     <message>
         <source>Asking the server…</source>
@@ -2383,6 +2446,10 @@
     <message>
         <source>An agent&apos;s session becomes a conversation in the folder “Local API”, with a branch wherever it went back. You can read it, and continue it here.</source>
         <translation>Die Sitzung eines Agenten wird ein Gespräch im Ordner „Local API“, mit einem Zweig überall dort, wo der Agent zurückging. Sie können es hier lesen und fortsetzen.</translation>
+    </message>
+    <message>
+        <source>A model for other programs</source>
+        <translation>Ein Modell für andere Programme</translation>
     </message>
     <message>
         <source>Hide</source>
@@ -3691,8 +3758,8 @@
         <translation>{title} wurde gelöscht; {size} sind wieder frei.</translation>
     </message>
     <message>
-        <source>{name} was added.</source>
-        <translation>{name} wurde hinzugefügt.</translation>
+        <source>{name} can be used now.</source>
+        <translation>{name} kann jetzt benutzt werden.</translation>
     </message>
     <message>
         <source>This system has no keyring that Bough can use, so the key is kept only until Bough ends.</source>
@@ -6142,6 +6209,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Ausgelassene Gespräche, weil sie nichts für dieses Format enthalten: {num} ({names}).</translation>
     </message>
     <message>
+        <source>Enter the price of the prompt&apos;s tokens and that of the answer&apos;s, or neither. Nothing was saved.</source>
+        <translation>Geben Sie den Preis der Token des Prompts und den der Antwort an, oder keinen von beiden. Es wurde nichts gespeichert.</translation>
+    </message>
+    <message>
         <source>Hooks need a model of this machine. Turn them off for this answer, or choose another model.</source>
         <translation>Hooks brauchen ein Modell dieses Computers. Schalten Sie sie für diese Antwort aus, oder wählen Sie ein anderes Modell.</translation>
     </message>
@@ -6224,6 +6295,14 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
+    </message>
+    <message>
+        <source>The key of {host} is not sent to another server. Enter the key again.</source>
+        <translation>Der Schlüssel für {host} wird an keinen anderen Server gesendet. Geben Sie den Schlüssel noch einmal ein.</translation>
+    </message>
+    <message>
+        <source>The key of {server} can&apos;t be read: {why} Nothing was sent. Unlock the keyring, then choose the model again; or edit the endpoint, and name an environment variable in place of the key.</source>
+        <translation>Der Schlüssel von {server} kann nicht gelesen werden: {why} Es wurde nichts gesendet. Entsperren Sie den Schlüsselbund und wählen Sie das Modell noch einmal; oder bearbeiten Sie den Endpunkt und nennen Sie statt des Schlüssels eine Umgebungsvariable.</translation>
     </message>
     <message>
         <source>The numbers of a server&apos;s tokens are not known, so their probabilities can&apos;t be changed.</source>
@@ -6356,6 +6435,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>This server can&apos;t continue the beginning of an answer. The text is kept. Ask again for a new answer, or choose a model of this machine to continue it.</source>
         <translation>Dieser Server kann den Anfang einer Antwort nicht fortsetzen. Der Text bleibt. Fragen Sie erneut nach einer neuen Antwort, oder wählen Sie ein Modell dieses Computers, um sie fortzusetzen.</translation>
+    </message>
+    <message>
+        <source>This system&apos;s keyring is locked or can&apos;t be used ({error}).</source>
+        <translation>Der Schlüsselbund dieses Systems ist gesperrt oder nicht benutzbar ({error}).</translation>
     </message>
     <message>
         <source>This was cancelled. Ask again if you need it.</source>
@@ -6804,6 +6887,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{server} wurde zu oft gefragt und will in {seconds} Sekunden wieder gefragt werden: {text}. Ihre Nachricht bleibt erhalten.</translation>
     </message>
     <message>
+        <source>{server} was removed, but its key is still in the keyring: {why} Unlock the keyring, and delete the entry “{entry}” of Bough there.</source>
+        <translation>{server} wurde entfernt, aber sein Schlüssel liegt noch im Schlüsselbund: {why} Entsperren Sie den Schlüsselbund und löschen Sie dort den Eintrag „{entry}“ von Bough.</translation>
+    </message>
+    <message>
+        <source>“{text}” is no price. A price is a number such as 0.25, for a million tokens.</source>
+        <translation>„{text}“ ist kein Preis. Ein Preis ist eine Zahl wie 0,25, für eine Million Token.</translation>
+    </message>
+    <message>
         <source>“{typed}” is not a date that can be searched for, so nothing was searched. Write the year, the month and the day, as in {key}:2026-01-31. To find the text itself, put it in quotation marks.</source>
         <translation>„{typed}“ ist kein Datum, nach dem gesucht werden kann; es wurde nichts gesucht. Schreiben Sie Jahr, Monat und Tag, etwa {key}:2026-01-31. Um den Text selbst zu finden, setzen Sie ihn in Anführungszeichen.</translation>
     </message>
@@ -7214,17 +7305,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>A JSON schema must be an object in braces.</source>
         <translation>Ein JSON-Schema muss ein Objekt in geschweiften Klammern sein.</translation>
-    </message>
-</context>
-<context>
-    <name>ServingGuide</name>
-    <message>
-        <source>A model for other programs</source>
-        <translation>Ein Modell für andere Programme</translation>
-    </message>
-    <message>
-        <source>Close</source>
-        <translation>Schließen</translation>
     </message>
 </context>
 <context>

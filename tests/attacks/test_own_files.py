@@ -273,7 +273,7 @@ _READS_AS_IT_IS = {
     "app/model/exports/highlighting.py": "Bough's resources",
     "app/model/exports/html.py": "Bough's resources",
     "app/tour/steps.py": "what the tour has written",
-    "app/ui/settings/serving_guide.py": "Bough's resources",
+    "app/ui/dialogs/docs_window.py": "Bough's resources",
     "app/ui/theme.py": "Bough's resources",
     "worker/blas.py": "/proc",
     "worker/huge_pages.py": "/sys",

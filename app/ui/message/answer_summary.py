@@ -7,7 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from app.model.message import Figures, Message, Record
 from app.numbers import counted, sized
 from app.sentences import translated
-from app.ui.parts.cost_text import changed_part, speed_text, why_read_again
+from app.ui.parts.cost_text import changed_part, money_text, speed_text, why_read_again
 from worker.sentence import received
 
 _MAX_STOP_CHARS = 24
@@ -60,11 +60,16 @@ def short_figure(record: Record) -> str:
 def statistics(record: Record) -> str:
     """Return the recorded costs of an answer in one line."""
     figures = record.figures
-    parts = [
-        QCoreApplication.translate("AnswerSummary", "{tokens} tokens, {kept} kept").format(
-            tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens)
+    parts: list[str] = []
+    # Some servers do not say how many tokens they have read.
+    if figures.prompt_tokens:
+        parts.append(
+            QCoreApplication.translate("AnswerSummary", "{tokens} tokens, {kept} kept").format(
+                tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens)
+            )
         )
-    ]
+    if (cost := _cost(record)) is not None:
+        parts.append(cost)
     if figures.read_tokens:
         parts.append(
             QCoreApplication.translate("AnswerSummary", "{tokens} read").format(tokens=counted(figures.read_tokens))
@@ -93,14 +98,24 @@ def statistics(record: Record) -> str:
 def statistics_in_sentences(record: Record) -> str:
     """Return the recorded costs of an answer as full sentences, one per line, for the tool tip."""
     figures = record.figures
-    sentences = [
-        QCoreApplication.translate(
-            "AnswerSummary",
-            "The prompt had {tokens} tokens: {kept} were in the cache, {read} were read.",
-        ).format(
-            tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens), read=counted(figures.read_tokens)
+    sentences: list[str] = []
+    if figures.prompt_tokens:
+        sentences.append(
+            QCoreApplication.translate(
+                "AnswerSummary",
+                "The prompt had {tokens} tokens: {kept} were in the cache, {read} were read.",
+            ).format(
+                tokens=counted(figures.prompt_tokens),
+                kept=counted(figures.kept_tokens),
+                read=counted(figures.read_tokens),
+            )
         )
-    ]
+    if (cost := _cost(record)) is not None:
+        sentences.append(
+            QCoreApplication.translate("AnswerSummary", "It cost {money}, by the prices of its server.").format(
+                money=cost
+            )
+        )
     if figures.new_tokens == 1:
         sentences.append(QCoreApplication.translate("AnswerSummary", "The answer has 1 token."))
     elif figures.new_tokens:
@@ -145,6 +160,14 @@ def statistics_in_sentences(record: Record) -> str:
             ).format(seed=record.seed)
         )
     return "\n".join(sentences)
+
+
+def _cost(record: Record) -> str | None:
+    """Return the money that an answer cost; None if the prices or one of the numbers of tokens are not known."""
+    figures, prices = record.figures, record.prices
+    if prices is None or not (figures.prompt_tokens and figures.new_tokens):
+        return None
+    return money_text(prices.cost(figures.prompt_tokens, figures.kept_tokens, figures.new_tokens), prices.currency)
 
 
 def _speed_ups(figures: Figures) -> list[str]:

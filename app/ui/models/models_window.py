@@ -46,7 +46,7 @@ from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.parts.buttons import EnterKey, give_menu
 from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import quiet_label
-from app.ui.theme import Theme, grown, icon, scaled
+from app.ui.theme import Theme, chosen_theme, grown, icon, scaled
 from worker.sentence import Sentence
 
 _WIDTH_PX, _HEIGHT_PX = 940, 640
@@ -344,7 +344,7 @@ class ModelsWindow(QDialog):
 
     def open_endpoint(self, endpoint: Endpoint | None = None) -> EndpointWindow:
         """Open the window that adds a server, or changes one."""
-        window = EndpointWindow(self._program.supply.endpoints, self, endpoint)
+        window = EndpointWindow(self._program.supply.endpoints, chosen_theme(self._program.settings), self, endpoint)
         window.added.connect(self._on_endpoint)
         return window
 
@@ -353,7 +353,7 @@ class ModelsWindow(QDialog):
         self.field.clear()
         self.list.choose_next(f"local:{endpoint.model_names[0]}")
         if added.is_key_kept:
-            self._say(self.tr("{name} was added.").format(name=endpoint.name))
+            self._say(self.tr("{name} can be used now.").format(name=endpoint.name))
         else:
             self._say(
                 self.tr("This system has no keyring that Bough can use, so the key is kept only until Bough ends.")

@@ -9,6 +9,8 @@ from PySide6.QtCore import QCoreApplication
 from app.costs.worker_queries import Cost
 from app.numbers import counted
 
+_MAX_DECIMALS = 9
+
 
 def cost_text(cost: Cost | None) -> str:
     """Return how many tokens would be processed, the estimated time if known, and how many are cached."""
@@ -58,6 +60,15 @@ def seconds_text(seconds: float, num_decimals: int = 1) -> str:
         about = counted(seconds, num_decimals if seconds < 9.95 else 0)
         return QCoreApplication.translate("CostWords", "about {seconds} s").format(seconds=about)
     return QCoreApplication.translate("CostWords", "about {minutes} min").format(minutes=counted(seconds / 60))
+
+
+def money_text(amount: float, currency: str) -> str:
+    """Format an amount of money with two significant digits, and at least two decimals."""
+    num_decimals = 2
+    while num_decimals < _MAX_DECIMALS and 0 < amount < 10.0 ** (1 - num_decimals):
+        num_decimals += 1
+    money = f"{counted(amount, num_decimals)} {currency}".rstrip()
+    return QCoreApplication.translate("CostWords", "about {money}").format(money=money)
 
 
 def why_read_again(part: str) -> str:

@@ -137,9 +137,9 @@ class LocalApiPage(SettingsPage):
 
     def _show_guide(self) -> None:
         # Imported here because only this window needs it.
-        from app.ui.settings.serving_guide import ServingGuide
+        from app.ui.dialogs.docs_window import DocsWindow
 
-        ServingGuide(chosen_theme(self._program.settings), self)
+        DocsWindow("serving.md", self.tr("A model for other programs"), chosen_theme(self._program.settings), self)
 
     def _set_on(self) -> None:
         is_on = self.switch.chosen == 1

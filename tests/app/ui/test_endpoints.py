@@ -1,25 +1,36 @@
-"""The real window with models of a real HTTP server beside the guide. It runs about four seconds."""
+"""The real window with models of a real HTTP server beside the guide. It needs about four seconds of CPU."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import keyring
 import pytest
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QApplication, QMessageBox
+from keyring.errors import KeyringLocked
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton, QWidget
+from typing_extensions import override
 
 from app.answers.sessions import GUIDE
-from app.model.endpoints import Endpoint, EndpointModel
+from app.application import Application
+from app.model.endpoints import Endpoint, EndpointModel, Prices
+from app.program import Program
+from app.ui.dialogs.docs_window import DocsWindow
+from app.ui.message.answer_summary import statistics
 from app.ui.message.message_action import MessageAction, row_actions
 from app.ui.models.endpoint_window import EndpointWindow
 from app.ui.models.models_window import ModelsWindow
+from app.ui.parts.cost_text import money_text
 from tests.app.catalog.conftest import MemoryKeyring
 from tests.app.ui.conftest import User
 from tests.endpoint_server import EndpointServer, Fault, Script
 from tests.waiting import PATIENCE_MS
+from worker.protocol import Secret
+from worker.sentence import Sentence
 
 pytestmark = pytest.mark.own_window
 
@@ -27,45 +38,75 @@ _KEY = "sesame-0451-never-in-a-file"
 _TEXT = "".join(Script().pieces)
 
 
-@pytest.fixture(autouse=True)
-def keys() -> Iterator[MemoryKeyring]:
-    before, own = keyring.get_keyring(), MemoryKeyring()
+_ID = "0451cafe"
+
+
+class SlowKeyring(MemoryKeyring):
+    """A keyring that can be locked, or wait for the user. It notes the threads that read it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_locked = False
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.readers: set[int] = set()
+
+    @override
+    def get_password(self, service: str, username: str) -> str | None:
+        self.readers.add(threading.get_ident())
+        assert self.may_answer.wait(PATIENCE_MS / 1000)
+        if self.is_locked:
+            raise KeyringLocked
+        return super().get_password(service, username)
+
+    @override
+    def delete_password(self, service: str, username: str) -> None:
+        if self.is_locked:
+            raise KeyringLocked
+        super().delete_password(service, username)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def keys() -> Iterator[SlowKeyring]:
+    before, own = keyring.get_keyring(), SlowKeyring()
     keyring.set_keyring(own)
     yield own
     keyring.set_keyring(before)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[EndpointServer]:
     with EndpointServer({"org/large": Script(), "small": Script(pieces=("Small", "."))}, key=_KEY) as started:
         yield started
 
 
-@pytest.fixture
-def added(user: User, server: EndpointServer) -> Iterator[Endpoint]:
-    """The server, added through the window."""
-    form = _form(user)
-    form.address.setText(server.url.removesuffix("/v1"))
-    form.key.setText(_KEY)
-    form.name.setText("Large machine")
-    models = user.window.findChild(ModelsWindow)
-    assert models is not None
-    form.check()
-    program = user.controller.program
-    user.bot.waitUntil(lambda: len(program.settings.endpoints) == 1, timeout=PATIENCE_MS)
-    yield program.settings.endpoints[0]
-    for endpoint in program.settings.endpoints:
-        program.remove_endpoint(endpoint)
-    user.controller.shown.new_conversation()
-    program.load_model(GUIDE)
-    user.bot.waitUntil(lambda: program.session.name == GUIDE and program.session.state == "ready", timeout=PATIENCE_MS)
+@pytest.fixture(scope="module")
+def added(application: Application, server: EndpointServer, keys: SlowKeyring) -> Endpoint:
+    """The server, as it was added before, with its key in the keyring."""
+    return _add(application.program, server, keys)
 
 
-def _form(user: User) -> EndpointWindow:
+def _add(program: Program, server: EndpointServer, keys: SlowKeyring, endpoint_id: str = _ID) -> Endpoint:
+    endpoint = Endpoint(id=endpoint_id, name="Large machine", url=server.url, models=("org/large", "small"))
+    keys.set_password("Bough", f"{endpoint_id} {endpoint.host}", _KEY)
+    (program.preferences.folder / f"endpoint-{endpoint_id}-key-is-kept").touch()
+    program.preferences.change(endpoints=(*program.settings.endpoints, endpoint))
+    return endpoint
+
+
+def _models(user: User) -> ModelsWindow:
     user.window.action("models").trigger()
     models = user.window.findChild(ModelsWindow)
     assert models is not None
-    return models.open_endpoint()
+    return models
+
+
+def _form(user: User) -> EndpointWindow:
+    return _models(user).open_endpoint()
+
+
+def _press(user: User, form: EndpointWindow, label: str) -> None:
+    user.bot.mouseClick(user.button(form, label), Qt.MouseButton.LeftButton)
 
 
 def _name(endpoint: Endpoint, model: str) -> str:
@@ -74,8 +115,14 @@ def _name(endpoint: Endpoint, model: str) -> str:
 
 def _chat(user: User, name: str) -> None:
     user.controller.chat_with(name)
-    session = user.controller.program.session
-    user.bot.waitUntil(lambda: session.name == name and session.state == "ready", timeout=PATIENCE_MS)
+    model = user.controller.model
+    user.bot.waitUntil(lambda: (model.name, model.state) == (name, "ready"), timeout=PATIENCE_MS)
+
+
+def _load_guide(user: User) -> None:
+    program = user.controller.program
+    program.load_model(GUIDE)
+    user.bot.waitUntil(lambda: (program.session.name, program.session.state) == (GUIDE, "ready"), timeout=PATIENCE_MS)
 
 
 def _answer_question(user: User, label: str) -> list[str]:
@@ -94,10 +141,8 @@ def _answer_question(user: User, label: str) -> list[str]:
     return asked
 
 
-def test_a_server_is_added_and_its_model_answers(user: User, server: EndpointServer, added: Endpoint) -> None:
-    assert (added.name, added.models) == ("Large machine", ("org/large", "small"))
-    models = user.window.findChild(ModelsWindow)
-    assert models is not None
+def test_a_model_of_a_server_answers(user: User, server: EndpointServer, added: Endpoint) -> None:
+    models = _models(user)
     assert {"org/large", "small"} <= {entry.title for entry in models.entries.all}
     models.close()
     _chat(user, _name(added, "org/large"))
@@ -129,11 +174,12 @@ def test_what_a_server_can_not_do_is_not_offered(user: User, added: Endpoint) ->
     popover.close()
     # It is remembered while another model is loaded; of a model that was never used nothing is known.
     controller = user.controller
-    controller.program.load_model(GUIDE)
-    user.bot.waitUntil(lambda: controller.program.session.state == "ready", timeout=PATIENCE_MS)
+    far = controller.program.sessions.far
+    _load_guide(user)
+    assert far.name != controller.model.name
     assert (controller.model.name, controller.model.state) == (_name(added, "small"), "unloaded")
     assert [controller.model.can(ability) for ability in ("json_schema", "continue")] == [True, False]
-    controller.model.show(_name(added, "org/large"))
+    controller.model.show(f"endpoint:{_ID}/never used")
     assert not controller.model.can("json_schema")
     controller.model.show(GUIDE)
     assert controller.model.can("continue")
@@ -142,7 +188,7 @@ def test_what_a_server_can_not_do_is_not_offered(user: User, added: Endpoint) ->
 def test_a_local_conversation_is_sent_only_after_a_question(
     user: User, server: EndpointServer, added: Endpoint
 ) -> None:
-    user.controller.chat_with(GUIDE)
+    _load_guide(user)
     user.ask("What is a branch?")
     user.controller.choose_model(_name(added, "small"))
     num_before = len(server.requests_of("POST"))
@@ -162,7 +208,7 @@ def test_a_local_conversation_is_sent_only_after_a_question(
 
 
 def test_a_server_and_a_model_of_this_machine_answer_one_question(user: User, added: Endpoint) -> None:
-    user.controller.chat_with(GUIDE)
+    _load_guide(user)
     user.ask("What is a branch?")
     answer = user.controller.shown.path[-1]
     asked = _answer_question(user, "Send")
@@ -194,14 +240,14 @@ def test_an_answer_that_is_cut_off_stays_and_says_why(user: User, server: Endpoi
     ("address", "key", "why"),
     [
         ("nothing at all", "", "no address"),
-        ("http://user:pass@host/v1", "", "as the key instead"),
-        ("http://127.0.0.1:9/v1", "", "can't be reached"),
-        ("SERVER", "wrong", "refused the key"),
+        pytest.param("http://user:pass@host/v1", "", "as the key instead", marks=pytest.mark.long),
+        pytest.param("http://127.0.0.1:9/v1", "", "can't be reached", marks=pytest.mark.long),
+        pytest.param("SERVER", "wrong", "refused the key", marks=pytest.mark.long),
         ("SERVER", "$NO_SUCH_VARIABLE_HERE", "is not set"),
     ],
 )
 def test_a_server_that_can_not_be_used_is_said(
-    user: User, server: EndpointServer, address: str, key: str, why: str
+    user: User, server: EndpointServer, added: Endpoint, address: str, key: str, why: str
 ) -> None:
     form = _form(user)
     form.address.setText(address.replace("SERVER", server.url))
@@ -209,20 +255,21 @@ def test_a_server_that_can_not_be_used_is_said(
     form.check()
     user.bot.waitUntil(lambda: not form.is_working, timeout=PATIENCE_MS)
     assert why in form.note.text()
-    assert not user.controller.program.settings.endpoints
+    assert [each.id for each in user.controller.program.settings.endpoints] == [added.id]
     form.close()
 
 
-def test_the_key_is_in_no_file_and_in_no_text(user: User, added: Endpoint, keys: MemoryKeyring) -> None:
+def test_the_key_is_in_no_file_and_in_no_text(user: User, added: Endpoint, keys: SlowKeyring) -> None:
     _chat(user, _name(added, "small"))
     user.ask("Where is the key?")
     program = user.controller.program
     program.preferences.save()
-    endpoint = program.supply.endpoints.of(_name(added, "small"))
-    assert endpoint is not None
-    assert endpoint.key is not None
-    assert endpoint.key.text == _KEY
-    assert _KEY not in repr(endpoint) + str(endpoint)
+    read: list[Secret | Sentence | None] = []
+    program.supply.endpoints.read_key(_name(added, "small"), read.append)
+    user.bot.waitUntil(lambda: bool(read), timeout=PATIENCE_MS)
+    assert isinstance(read[0], Secret)
+    assert read[0].text == _KEY
+    assert _KEY not in repr(read[0]) + str(read[0])
     assert _KEY in keys.kept.values()
     folder = Path(program.preferences.folder)
     files = [Path(top) / name for top, _, names in os.walk(folder) for name in names]
@@ -230,13 +277,101 @@ def test_the_key_is_in_no_file_and_in_no_text(user: User, added: Endpoint, keys:
     assert not [file for file in files if _KEY.encode() in file.read_bytes()]
 
 
-def test_a_removed_server_is_said_where_it_would_answer(user: User, added: Endpoint) -> None:
-    name = _name(added, "small")
-    _chat(user, name)
-    answer = user.ask("Hello")
-    user.controller.program.remove_endpoint(added)
-    user.controller.regenerate_by(answer.id, name)
-    failed = user.answer()
-    assert failed.state == "failed"
-    assert failed.record is not None
-    assert "was removed from Bough" in (failed.record.error or "")
+def test_a_keyring_that_waits_or_is_locked_holds_nothing_up(
+    user: User, server: EndpointServer, keys: SlowKeyring, added: Endpoint
+) -> None:
+    controller, program = user.controller, user.controller.program
+    unread = _add(program, server, keys, "0451beef")
+    _load_guide(user)
+    keys.may_answer.clear()
+    keys.readers.clear()
+    num_before = len(server.requests_of("POST"))
+    controller.chat_with(_name(unread, "small"))
+    user.bot.waitUntil(lambda: bool(keys.readers), timeout=PATIENCE_MS)
+    assert program.session.state == "loading"
+    # The system still asks for the keyring's password, and the user gives up.
+    program.session.cancel_load()
+    assert program.session.state == "unloaded"
+    keys.is_locked = True
+    controller.chat_with(_name(unread, "small"))
+    keys.may_answer.set()
+    session = program.session
+    user.bot.waitUntil(lambda: session.why_not(_name(unread, "small")) is not None, timeout=PATIENCE_MS)
+    assert "can't be read" in str(session.why_not(_name(unread, "small")))
+    keys.is_locked = False
+    _chat(user, _name(unread, "small"))
+    assert user.ask("Open again?").text == "Small."
+    assert threading.get_ident() not in keys.readers
+    new = server.requests_of("POST")[num_before:]
+    assert [request.headers.get("authorization") for request in new] == [f"Bearer {_KEY}"]
+    program.preferences.change(endpoints=(added,))
+
+
+def test_an_endpoint_is_added_edited_and_removed(user: User, keys: SlowKeyring, added: Endpoint) -> None:
+    program = user.controller.program
+    with EndpointServer({"tiny": Script(pieces=("T", "iny"))}, key=_KEY) as other:
+        form = _form(user)
+        # By the keyboard, in the order of the fields.
+        for text in (other.url.removesuffix("/v1"), _KEY, "Other machine", "2.5", "", "10", "EUR"):
+            field = form.focusWidget()
+            assert isinstance(field, QLineEdit)
+            assert field.accessibleName()
+            user.bot.keyClicks(field, text)
+            user.bot.keyClick(field, Qt.Key.Key_Tab)
+        assert form.key.echoMode() == QLineEdit.EchoMode.Password
+        user.bot.keyClick(form.address, Qt.Key.Key_Return)
+        user.bot.waitUntil(lambda: len(program.settings.endpoints) == 2, timeout=PATIENCE_MS)
+        endpoint = program.settings.endpoints[1]
+        assert (endpoint.name, endpoint.models, endpoint.variable) == ("Other machine", ("tiny",), "")
+        assert endpoint.prices == Prices(prompt=2.5, answer=10.0, currency="EUR")
+        entry = ("Bough", f"{endpoint.id} {endpoint.host}")
+        assert keys.kept[entry] == _KEY
+        _chat(user, _name(endpoint, "tiny"))
+        answer = user.ask("How much?")
+        assert answer.record is not None
+        figures = answer.record.figures
+        assert figures.prompt_tokens > 0
+        cost = (figures.prompt_tokens * 2.5 + figures.new_tokens * 10) / 1e6
+        assert f"about {money_text(cost, 'EUR').removeprefix('about ')}" in statistics(answer.record)
+        assert money_text(0.00312, "€") == "about 0.0031 €"
+        # By the mouse: the key is kept, then emptied, which this server refuses. Nothing is lost.
+        form = _models(user).open_endpoint(endpoint)
+        assert (form.key.text(), form.key.placeholderText()) == ("", "unchanged")
+        names = {_accessible(widget) for widget in (*form.findChildren(QLineEdit), *form.findChildren(QPushButton))}
+        assert {"Address", "Key", "Name", "Currency", "Save", "Cancel", "Help"} <= names
+        user.bot.mouseClick(form.without_key, Qt.MouseButton.LeftButton, pos=QPoint(10, form.without_key.height() // 2))
+        assert form.without_key.isChecked()
+        _press(user, form, "Save")
+        user.bot.waitUntil(lambda: not form.is_working, timeout=PATIENCE_MS)
+        assert "refused" in form.note.text() or "key" in form.note.text()
+        assert keys.kept[entry] == _KEY
+        other.key = None
+        _press(user, form, "Save")
+        user.bot.waitUntil(lambda: entry not in keys.kept, timeout=PATIENCE_MS)
+        user.bot.waitUntil(lambda: user.controller.model.state == "ready", timeout=PATIENCE_MS)
+        assert not program.supply.endpoints.has_key(program.settings.endpoints[1])
+        assert user.ask("And without a key?").text == "Tiny"
+        assert "authorization" not in other.requests_of("POST")[-1].headers
+        # The conversation keeps its answers when the server is removed, and a further question says what to do.
+        program.remove_endpoint(program.settings.endpoints[1])
+        user.controller.regenerate_by(answer.id, _name(endpoint, "tiny"))
+        failed = user.answer()
+        assert failed.record is not None
+        assert "was removed from Bough" in (failed.record.error or "")
+        assert answer.text == "Tiny"
+        _load_guide(user)
+
+
+def _accessible(widget: QWidget) -> str:
+    interface = QAccessible.queryAccessibleInterface(widget)
+    return "" if interface is None else interface.text(QAccessible.Text.Name)
+
+
+def test_the_help_of_the_form_opens(user: User) -> None:
+    form = _form(user)
+    _press(user, form, "Help")
+    page = form.findChild(DocsWindow)
+    assert isinstance(page, DocsWindow)
+    assert "leaves" in page.text.content
+    page.close()
+    form.close()

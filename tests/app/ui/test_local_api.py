@@ -30,9 +30,9 @@ from app.local_api import LocalApi
 from app.model.settings import LocalApiSettings, Settings, save_settings
 from app.serving.relay import Relay
 from app.serving.request_log import RequestLog
+from app.ui.dialogs.docs_window import DocsWindow
 from app.ui.parts.list_rows import DETAIL
 from app.ui.settings.local_api_page import LocalApiPage
-from app.ui.settings.serving_guide import ServingGuide
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import User
 from tests.driver import PATIENCE_S
@@ -363,8 +363,8 @@ def test_the_page_lists_the_last_requests_and_why_something_was_read_again(user:
 
 def test_the_page_shows_how_programs_connect(user: User, page: LocalApiPage) -> None:
     page.guide.click()
-    guide = page.findChild(ServingGuide)
-    assert isinstance(guide, ServingGuide)
+    guide = page.findChild(DocsWindow)
+    assert isinstance(guide, DocsWindow)
     # A long text is written in slices.
     user.bot.waitUntil(lambda: "Access" in guide.text.toPlainText().splitlines(), timeout=PATIENCE_MS)
     guide.close_button.click()

@@ -1,4 +1,4 @@
-"""The window with docs/serving.md: how common programs use the local API."""
+"""A window with a page of docs/."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from app.ui.theme import Theme
 _WIDTH_PX, _HEIGHT_PX = 760, 720
 
 
-class ServingGuide(Sheet):
+class DocsWindow(Sheet):
     """Shows the page. Its code blocks have buttons to copy them."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__("", parent)
-        self.setWindowTitle(self.tr("A model for other programs"))
+    def __init__(self, page_name: str, title: str, theme: Theme, parent: QWidget) -> None:
+        """`page_name` is the name of a file in docs/."""
+        super().__init__(title, parent)
         self.text = MessageText(theme, is_markdown=True)
         self.text.setAccessibleName(self.windowTitle())
-        self.text.set_text(_page().read_text(encoding="utf-8"))
+        self.text.set_text(_page(page_name).read_text(encoding="utf-8"))
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 8, 0)
@@ -40,8 +40,8 @@ class ServingGuide(Sheet):
         area.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
-def _page() -> Path:
-    """Return the path of docs/serving.md, among the resources of an installed Bough or in a checkout."""
+def _page(name: str) -> Path:
+    """Return the path of a page, among the resources of an installed Bough or in a checkout."""
     resources = Path(str(importlib.resources.files("resources")))
-    installed = resources / "docs" / "serving.md"
-    return installed if installed.exists() else resources.parent / "docs" / "serving.md"
+    installed = resources / "docs" / name
+    return installed if installed.exists() else resources.parent / "docs" / name
