@@ -86,9 +86,13 @@ class KeptSecret:
         self._of_this_run, self._is_read = None, True
         import keyring
         from keyring.errors import KeyringError as Error
+        from keyring.errors import NoKeyringError
 
         try:
             keyring.delete_password(_SERVICE, self._name)
+        except NoKeyringError:
+            # Nothing can be kept there.
+            return
         except (Error, OSError, RuntimeError) as error:
             # Keyrings also refuse to remove what they do not have.
             _log.info("No secret was removed: %s", type(error).__name__)
