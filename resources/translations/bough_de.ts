@@ -1422,6 +1422,10 @@
         <translation>Name</translation>
     </message>
     <message>
+        <source>The key is kept in this system&apos;s keyring. A name such as $OPENAI_API_KEY means the environment variable. Prices are for a million tokens: of prompts, of prompts that the server kept, and of answers; then the currency. Without any, no costs are shown.</source>
+        <translation>Der Schlüssel liegt im Schlüsselbund dieses Systems. Ein Name wie $OPENAI_API_KEY bedeutet die Umgebungsvariable. Preise gelten für eine Million Token: von Prompts, von Prompts, die der Server behalten hatte, und von Antworten; dann die Währung. Ohne Preise werden keine Kosten angezeigt.</translation>
+    </message>
+    <message>
         <source>Add</source>
         <translation>Hinzufügen</translation>
     </message>
@@ -1440,10 +1444,6 @@
     <message>
         <source>Prices</source>
         <translation>Preise</translation>
-    </message>
-    <message>
-        <source>The key is kept in this system&apos;s keyring. A name such as $OPENAI_API_KEY means the environment variable. Prices are for a million tokens; without any, no costs are shown.</source>
-        <translation>Der Schlüssel liegt im Schlüsselbund dieses Systems. Ein Name wie $OPENAI_API_KEY bedeutet die Umgebungsvariable. Preise gelten für eine Million Token; ohne Preise werden keine Kosten angezeigt.</translation>
     </message>
     <message>
         <source>Models of servers</source>

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QWidget
 
 from app.model.endpoints import Endpoint, Prices, prices_of
 from app.numbers import shortened
 from app.supply.endpoints import Added, Endpoints, Entered
 from app.ui.dialogs.docs_window import DocsWindow
 from app.ui.parts.labels import quiet_label
-from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.sheet import Sheet
 from app.ui.theme import Theme, scaled
 from worker.sentence import Sentence, SentenceError
 
 _SIZE_PX = (560, 420)
-_PRICE_PX, _CURRENCY_PX = 84, 56
+_MIN_PRICE_PX = 44
 
 
 class EndpointWindow(Sheet):
@@ -66,7 +65,7 @@ class EndpointWindow(Sheet):
             field.setPlaceholderText(short)
             field.setAccessibleName(name)
             field.setToolTip(name)
-            field.setFixedWidth(scaled(_CURRENCY_PX if field is self.currency else _PRICE_PX))
+            field.setMinimumWidth(scaled(_MIN_PRICE_PX))
         if prices is not None:
             self.prompt_price.setText(shortened(prices.prompt))
             self.kept_price.setText("" if prices.kept is None else shortened(prices.kept))
@@ -96,16 +95,16 @@ class EndpointWindow(Sheet):
                 field.setAccessibleName(label)
             form.addRow(label, field)
         form.setRowVisible(self.without_key, not self.without_key.isHidden())
-        prices = QWidget()
-        row = FlowLayout(prices)
-        row.setSpacing(8)
+        prices = QHBoxLayout()
+        prices.setSpacing(8)
         for field in (self.prompt_price, self.kept_price, self.answer_price, self.currency):
-            row.addWidget(field)
+            prices.addWidget(field)
         form.addRow(self.tr("Prices"), prices)
         self.body.addLayout(form)
         about = self.tr(
             "The key is kept in this system's keyring. A name such as $OPENAI_API_KEY means the environment variable. "
-            "Prices are for a million tokens; without any, no costs are shown."
+            "Prices are for a million tokens: of prompts, of prompts that the server kept, and of answers; then the "
+            "currency. Without any, no costs are shown."
         )
         self.body.addWidget(quiet_label(about))
         self.body.addStretch(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import shiboken6
 from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QGuiApplication
-from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QGridLayout, QWidget
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QMessageBox
@@ -59,8 +59,12 @@ def leave_plain_text_on_clipboard() -> None:
 def without_indent(box: QMessageBox) -> None:
     """Let the text of a box without an icon begin at its edge: Qt leaves room for the icon. Call it before it opens."""
     grid = box.layout()
-    for number in range(0 if grid is None else grid.count()):
-        item = None if grid is None else grid.itemAt(number)
+    if not isinstance(grid, QGridLayout):
+        return
+    # The text takes the width that is left, of which the room would get a half.
+    grid.setColumnStretch(grid.columnCount() - 1, 1)
+    for number in range(grid.count()):
+        item = grid.itemAt(number)
         spacer = None if item is None else item.spacerItem()
         if spacer is not None:
             spacer.changeSize(0, 0)
