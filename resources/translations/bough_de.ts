@@ -1383,7 +1383,7 @@
     </message>
     <message>
         <source>kept</source>
-        <translation>behalten</translation>
+        <translation>Cache</translation>
     </message>
     <message>
         <source>Price of a million prompt tokens that the server kept</source>

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from app.model.endpoints import Endpoint, Prices, prices_of
 from app.numbers import shortened
 from app.supply.endpoints import Added, Endpoints, Entered
 from app.ui.dialogs.docs_window import DocsWindow
 from app.ui.parts.labels import quiet_label
-from app.ui.parts.sheet import Sheet
+from app.ui.parts.layouts import scrolled
+from app.ui.parts.sheet import Sheet, filled_by
 from app.ui.theme import Theme, scaled
 from worker.sentence import Sentence, SentenceError
 
-_SIZE_PX = (560, 420)
+_SIZE_PX = (560, 520)
 _MIN_PRICE_PX = 44
 
 
@@ -44,13 +45,13 @@ class EndpointWindow(Sheet):
         self.name = QLineEdit("" if endpoint is None else endpoint.name)
         self.name.setPlaceholderText(self.tr("the host"))
         self._add_prices(None if endpoint is None else endpoint.prices)
-        self._lay_out()
+        area = self._lay_out()
         self.add_button_ = self.add_button(
             self.tr("Add") if endpoint is None else self.tr("Save"), self.check, is_primary=True
         )
         self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.help_button = self.add_button(self.tr("Help"), self._open_help)
-        self.open_at(*_SIZE_PX)
+        self.open_at(*_SIZE_PX, filling=filled_by(area))
         self.address.setFocus()
 
     def _add_prices(self, prices: Prices | None) -> None:
@@ -72,8 +73,13 @@ class EndpointWindow(Sheet):
             self.answer_price.setText(shortened(prices.answer))
             self.currency.setText(prices.currency)
 
-    def _lay_out(self) -> None:
-        self.body.addWidget(
+    def _lay_out(self) -> QScrollArea:
+        """Return the fields on a page that scrolls where the window is too small for them."""
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        column.addWidget(
             quiet_label(
                 self.tr(
                     "A server that speaks OpenAI's API: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, a company's "
@@ -100,14 +106,17 @@ class EndpointWindow(Sheet):
         for field in (self.prompt_price, self.kept_price, self.answer_price, self.currency):
             prices.addWidget(field)
         form.addRow(self.tr("Prices"), prices)
-        self.body.addLayout(form)
+        column.addLayout(form)
         about = self.tr(
             "The key is kept in this system's keyring. A name such as $OPENAI_API_KEY means the environment variable. "
             "Prices are for a million tokens: of prompts, of prompts that the server kept, and of answers; then the "
             "currency. Without any, no costs are shown."
         )
-        self.body.addWidget(quiet_label(about))
-        self.body.addStretch(1)
+        column.addWidget(quiet_label(about))
+        column.addStretch(1)
+        area = scrolled(page)
+        self.body.addWidget(area, 1)
+        return area
 
     def _on_key(self, text: str) -> None:
         """Show the name of a variable, and hide a key."""
