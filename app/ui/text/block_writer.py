@@ -101,10 +101,10 @@ class BlockWriter:
         else:
             self._leave_inherited_list(block)
 
-    def continue_line(self) -> None:
-        """Mark the block as the rest of the line above, which was too long for one block."""
+    def continue_line(self, joint: str = "") -> None:
+        """Mark the block as the rest of the line above, which was too long for one block. `joint` stood in between."""
         format_ = self._cursor.blockFormat()
-        format_.setProperty(CONTINUES_LINE, True)
+        format_.setProperty(CONTINUES_LINE, joint)
         self._cursor.setBlockFormat(format_)
 
     def begin_paragraph(self, *, is_after_blank: bool) -> None:

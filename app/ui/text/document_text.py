@@ -102,16 +102,18 @@ def copied_text(cursor: QTextCursor) -> str:
         if _OBJECT in text:
             # Only part of it is selected, or it has formulas.
             text = _text_with_formulas(block, max(start, first), min(end, last))
+        # In each block by itself, because runs are counted from its beginning.
+        text = _LONG_RUN.sub(r"\1", text)
         before, place = place, above
         if texts and block.blockFormat().hasProperty(CONTINUES_LINE):
-            texts.append(_BREAK)
+            texts.append(block.blockFormat().stringProperty(CONTINUES_LINE))
         elif texts:
             texts.append("\t" if place is not _OUTSIDE and place == before else "\n")
         if first < last or place is not _OUTSIDE or not _is_filler(block):
             texts.append(text)
         elif texts:
             texts.pop()
-    return _LONG_RUN.sub(r"\1", "".join(texts)).replace("\u2028", "\n")
+    return "".join(texts).replace("\u2028", "\n")
 
 
 def _is_inserted(shown: str, source: str) -> bool:

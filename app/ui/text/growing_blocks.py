@@ -15,7 +15,7 @@ from app.ui.text.code_blocks import CodeSpan, apply_pieces, insert_code
 from app.ui.text.document_text import num_units
 from app.ui.text.formulas import PlacedFormula
 from app.ui.text.highlight import Piece, highlighted
-from app.ui.text.slices import MAX_CELLS_AT_ONCE, num_marks
+from app.ui.text.slices import MAX_CELLS_AT_ONCE, MAX_TURNS, num_marks, num_turns
 from app.ui.text.tables import Cell, clear_row, continued, is_too_wide, rows_of, write_row
 from app.ui.text.text_formats import TextFormats
 from app.ui.theme import Theme
@@ -84,7 +84,9 @@ class LastBlock(NamedTuple):
         if len(self.source) > (_LONG_PARAGRAPH if self.is_paragraph else _LONG_BLOCK):
             return True
         num_parts = sum(1 + sum(map(_weight, token.children or ())) for token in self.tokens)
-        return num_parts > _MANY_PARTS or (self.is_paragraph and num_marks(self.source) > _MANY_PARTS)
+        return num_parts > _MANY_PARTS or (
+            self.is_paragraph and (num_marks(self.source) > _MANY_PARTS or num_turns(self.source) > MAX_TURNS)
+        )
 
 
 def _weight(part: Token) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from markdown_it.token import Token
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextFormat, QTextTable
+from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCursor, QTextDocument, QTextFormat, QTextTable
 
 from app.model.markdown_parser import definitions, parsed
 from app.ui.text.block_writer import LIST_INDENT_PX
@@ -42,7 +42,9 @@ from app.ui.text.slices import (
     MAX_FRAMES,
     MAX_FRAMES_AT_ONCE,
     MAX_LINE_CHARS,
+    MAX_TURNS,
     next_slice,
+    num_turns,
 )
 from app.ui.text.text_formats import TextFormats
 from app.ui.theme import Theme, text_font
@@ -95,8 +97,8 @@ class _FinalPart:
     """The end of the final part in the document."""
     in_empty_block: bool = True
     """Whether the final part ends with an empty block that the next block may use."""
-    in_paragraph: bool = False
-    """Whether the final part ends inside a paragraph."""
+    joint: str | None = None
+    """If the final part ends inside a paragraph, what stands between it and the rest: a space or nothing."""
     next_numbers: tuple[int, ...] = ()
     """The numbers of the next items of the lists that are open at its end, the outermost list first."""
     containers: str = ""
@@ -371,7 +373,7 @@ class MarkdownDocument(QObject):
         writer = MarkdownWriter(cursor, self._theme, in_empty_block=not cursor.position())
         if begins:
             writer.begin_plain()
-        elif cursor.block().length() > MAX_BLOCK_CHARS and not text.startswith("\n"):
+        elif _is_long(cursor.block()) and not text.startswith("\n"):
             writer.continue_line()
         writer.write_plain(text)
         cursor.endEditBlock()
@@ -397,7 +399,7 @@ class MarkdownDocument(QObject):
             source=Lines(tail.split("\n"), self._final.last_line),
             next_numbers=self._final.next_numbers,
         )
-        writer.continues_paragraph = self._final.in_paragraph
+        writer.joint = self._final.joint
         writer.write(last.above)
         fence = opening_fence(last.source) if last.tokens and last.tokens[0].type == "fence" else None
         if fence is not None or last.is_above_final:
@@ -432,8 +434,9 @@ class MarkdownDocument(QObject):
         split = paragraph_split(last.source) if last.is_paragraph else block_split(last.source)
         writer.write(self._parse(last.source[:split]))
         self._set_final(len(self._source) - len(last.source) + split, writer.cursor, writer)
-        self._final = replace(self._final, in_paragraph=last.is_paragraph)
-        writer.continues_paragraph = last.is_paragraph
+        if last.is_paragraph:
+            writer.joint = " " if last.source[split - 1].isspace() else ""
+        self._final = replace(self._final, joint=writer.joint)
         return self._parse(last.source[split:])
 
     def _clear_tail(self) -> QTextCursor:
@@ -576,6 +579,11 @@ class MarkdownDocument(QObject):
         if format_.topMargin() != room_px:
             format_.setTopMargin(room_px)
             frame.setFrameFormat(format_)
+
+
+def _is_long(block: QTextBlock) -> bool:
+    """Return whether a line of plain text is to be continued in another block."""
+    return block.length() > MAX_BLOCK_CHARS or num_turns(block.text()) > MAX_TURNS
 
 
 def _normalized(text: str, *, is_whole: bool = True) -> str:

@@ -62,8 +62,8 @@ class MarkdownWriter:
         `next_numbers` are the numbers of the next items of the lists to continue, the outermost list first.
         """
         self._source = source or Lines()
-        self.continues_paragraph = False
-        """Whether the first paragraph is the rest of the paragraph above."""
+        self.joint: str | None = None
+        """If the first paragraph is the rest of the paragraph above, what stands in between: a space or nothing."""
         self._cursor = cursor
         self._theme = theme
         self._formats = TextFormats(theme)
@@ -181,10 +181,10 @@ class MarkdownWriter:
     def _paragraph(self, inline: Token) -> None:
         blocks = self._blocks
         box = _box(inline) if blocks.begins_item else ""
-        if self.continues_paragraph:
+        if self.joint is not None:
             blocks.begin(top_px=0)
-            blocks.continue_line()
-            self.continues_paragraph = False
+            blocks.continue_line(self.joint)
+            self.joint = None
         else:
             blocks.begin_paragraph(is_after_blank=self._source.is_after_blank(inline))
         text_format = blocks.text_format

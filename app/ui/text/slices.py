@@ -29,6 +29,9 @@ MAX_FRAMES, MAX_CELLS, MAX_FORMULAS = 300, 3_000, 2_000
 source."""
 MAX_BLOCK_CHARS = 4_000
 """A line of plain text with more characters becomes several blocks, because Qt lays out each block as a whole."""
+MAX_TURNS = 500
+"""A paragraph or a line of plain text in which the direction of writing changes more often becomes several blocks, too.
+Qt lays out the text between two changes as a part of its own."""
 MAX_LINE_CHARS = 10_000
 """A line of code with more characters becomes several blocks, too."""
 MAX_CELLS_AT_ONCE = 300
@@ -46,11 +49,17 @@ _MIN_CHARS = 100
 _LINE_COST = 40
 _MARK_COST = 20
 _MARK = re.compile(r"[\[\]$*_`|<>&~!#\\]")
+_TURN = re.compile(r"[A-Za-z0-9]\W{0,2}(?=[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])")
 
 
 def num_marks(text: str) -> int:
     """Return the number of characters that may be marks of Markdown."""
     return len(_MARK.findall(text))
+
+
+def num_turns(text: str) -> int:
+    """Return the number of places at which a text changes from left-to-right to right-to-left writing."""
+    return 0 if text.isascii() else len(_TURN.findall(text))
 
 
 def next_slice(text: str) -> tuple[int, int]:

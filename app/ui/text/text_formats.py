@@ -16,7 +16,8 @@ BULLET_LEVEL = QUOTE_DEPTH + 1
 """Block property: the number of lists around a block that begins with a bullet. TextOrnaments paints it."""
 
 CONTINUES_LINE = QUOTE_DEPTH + 4
-"""Block property: the block is the rest of the line above, which was too long for one block."""
+"""Block property: the block is the rest of the line above, which was too long for one block. Its value is the text that
+stands in between: a space or nothing."""
 
 
 class TextFormats:

@@ -346,7 +346,9 @@ def test_the_page_lists_the_last_requests_and_why_something_was_read_again(user:
             {"role": "system", "content": f"Today is {day}. {prompt}"},
             {"role": "user", "content": "How do I fork a message?"},
         ]
-        _ask(user, api, messages, model="gpt-5")
+        # The request is listed a moment after its answer has come.
+        with user.bot.waitSignal(api.logged, timeout=PATIENCE_MS):
+            _ask(user, api, messages, model="gpt-5")
         user.bot.waitUntil(lambda: not api.served, timeout=PATIENCE_MS)
     rows = [page.requests.item(number) for number in range(3)]
     assert all("OpenAI/Python · guide" in row.text() for row in rows)

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.text.block_writer import QUOTE_DEPTH
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
+from app.ui.text.slices import MAX_TURNS, num_turns
 from app.ui.theme import code_font, theme
 from tests.app.ui.waiting import is_idle, wait_for_text
 from tests.long import in_long_runs
@@ -232,6 +233,22 @@ def test_a_long_run_without_spaces_is_laid_out(qtbot: QtBot) -> None:
     text.show()
     text.set_text("x" * 100_000)
     qtbot.waitUntil(lambda: text.height() > 5_000, timeout=PATIENCE_MS)
+
+
+@pytest.mark.parametrize("source", ["aא" * 5_000, "abc שלום " * 5_000, "abc def " * 5_000])
+def test_a_long_paragraph_has_several_blocks_and_is_copied_as_one(qtbot: QtBot, source: str) -> None:
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.set_text(source)
+    qtbot.waitUntil(lambda: is_idle(text), timeout=PATIENCE_MS)
+    document = text.document()
+    blocks = [document.findBlockByNumber(number) for number in range(document.blockCount())]
+    assert len(blocks) > 1
+    # A slice is written before it is looked at.
+    assert max(num_turns(block.text()) for block in blocks) <= MAX_TURNS + 1_000
+    text.selectAll()
+    copied = text.createMimeDataFromSelection().text()
+    assert copied == source.strip()
 
 
 def test_a_message_text_is_as_high_as_its_content(qtbot: QtBot) -> None:
