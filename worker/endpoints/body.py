@@ -14,14 +14,15 @@ THINK, THINK_END = "<think>\n", "\n</think>\n\n"
 
 _USUAL = Sampling()
 _NAMES = {
-    "top_p": "top_p",
     "top_k": "top_k",
     "min_p": "min_p",
     "repetition_penalty": "repetition_penalty",
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
 }
-"""Fields of `Sampling` that are sent if they differ from their default values, and their names in the request."""
+"""Fields of `Sampling` that are sent if they differ from their default values, and their names in the request.
+
+Some servers refuse requests with fields that OpenAI's API does not have."""
 
 
 def body_of(command: Generate, model: str, seed: int) -> dict[str, Any]:
@@ -38,6 +39,8 @@ def body_of(command: Generate, model: str, seed: int) -> dict[str, Any]:
         "stream": True,
         "stream_options": {"include_usage": True},
         "temperature": command.sampling.temperature,
+        # Always, because some servers have another default, such as the one that the model's makers suggest.
+        "top_p": command.sampling.top_p,
         "seed": seed,
     }
     for field, name in _NAMES.items():
