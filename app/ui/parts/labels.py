@@ -14,10 +14,15 @@ from typing_extensions import override
 
 _MAX_CHARS = 2_000
 _LONG_WORD = re.compile(r"[^\s/-]{20,}")
+_WORD = re.compile(r"[^\s\u200b/-]{8,}")
 _SLASH = re.compile(r"/(?=\d)")
 """A slash at which Qt ends no line."""
 _BREAK = "\u200b"
 """A character without a width, at which a line may end."""
+
+
+def _broken(word: re.Match[str]) -> str:
+    return _BREAK.join(word[0])
 
 
 def beginning(text: str, most: int = _MAX_CHARS) -> str:
@@ -44,19 +49,36 @@ class BreakingLabel(QLabel):
     def __init__(self, text: str = "") -> None:
         super().__init__()
         self._whole = ""
+        self._is_broken = False
         self.setWordWrap(True)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(text)
 
     @override
     def setText(self, text: str, /) -> None:
-        was_broken, self._whole = super().text() != self._whole, text
-        shown = _LONG_WORD.sub(lambda found: _BREAK.join(found[0]), text)
+        self._whole = text
+        self._show()
+
+    def _show(self) -> None:
+        shown = _LONG_WORD.sub(_broken, self._whole)
         shown = _SLASH.sub(f"/{_BREAK}", shown)
-        super().setText(shown)
-        if shown != text or was_broken:
+        room, metrics = self.contentsRect().width(), self.fontMetrics()
+        # Large text in a narrow window leaves no room for words of usual length, either.
+        shown = _WORD.sub(
+            lambda found: _broken(found) if metrics.horizontalAdvance(found[0]) > room else found[0], shown
+        )
+        if shown != super().text():
+            super().setText(shown)
+        was_broken, self._is_broken = self._is_broken, shown != self._whole
+        if self._is_broken or was_broken:
             # Screen readers would read the breaks.
-            self.setAccessibleName(text if shown != text else "")
+            self.setAccessibleName(self._whole if self._is_broken else "")
+
+    @override
+    def resizeEvent(self, event: QResizeEvent, /) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._show()
 
     @override
     def text(self) -> str:
