@@ -129,7 +129,7 @@ def export(
     this one, which then needs a `QGuiApplication`. Raises `NothingToExportError`, `OSError`, and `PagesError` with
     `pages`.
     """
-    if (nothing := _nothing_in(excerpt, format_, options)) is not None:
+    if (nothing := _nothing_in(excerpt, format_, options, Losses())) is not None:
         raise NothingToExportError(nothing)
     if format_ in NEEDS_QT:
         yield from _export_pages(excerpt, format_, path, options, pages)
@@ -235,7 +235,7 @@ def export_for_training(
     made = TrainingFolder(folder, trainer, options)
     yield from made.write(excerpts)
     if not made.paths:
-        raise NothingToExportError(_nothing(trainer, options))
+        raise NothingToExportError(_nothing(trainer, options, made.lost))
     remarks += made.remarks
     remarks += _remarks(made.losses, made.empty)
     return made.paths
@@ -262,12 +262,12 @@ def _export_folder(
     made: list[Path] = []
     problems: list[Sentence] = []
     empty: list[str] = []
-    losses = Losses()
+    losses, lost = Losses(), Losses()
     with new_folder(folder):
         taken = {file.name.casefold() for file in folder.iterdir()}
         try:
             for excerpt in _excerpts(store, request.scope, problems):
-                if _nothing_in(excerpt, format_, request.options) is not None:
+                if _nothing_in(excerpt, format_, request.options, lost) is not None:
                     empty.append(title(excerpt))
                     continue
                 path = folder / file_name(excerpt.conversation.name, suffix(format_), taken)
@@ -280,7 +280,7 @@ def _export_folder(
                 path.unlink(missing_ok=True)
             raise
         if not made:
-            raise NothingToExportError(_nothing(format_, request.options))
+            raise NothingToExportError(_nothing(format_, request.options, lost))
     return ExportResult(folder, len(made), (*problems, *_remarks(losses, empty)))
 
 
@@ -288,13 +288,14 @@ def make_preview(
     store: Store, request: ExportRequest, pixels_per_px: float, pages: PageMaker
 ) -> Generator[None, None, Preview]:
     """Return the beginning of the file. Yields in between, so that the caller can cancel. Raises `PagesError`."""
+    lost = Losses()
     for excerpt in _excerpts(store, request.scope, []):
         yield
         # The first conversation that has something is shown.
-        if _nothing_in(excerpt, request.format, request.options) is None:
+        if _nothing_in(excerpt, request.format, request.options, lost) is None:
             break
     else:
-        return Preview(nothing=_nothing(request.format, request.options))
+        return Preview(nothing=_nothing(request.format, request.options, lost))
     if request.format in NEEDS_QT or request.format == "html":
         has_footer = request.format == "pdf"
         page = yield from pages.make_first_page(excerpt, request.options, pixels_per_px, has_footer=has_footer)
@@ -324,7 +325,7 @@ def _pieces(
 
     Raises `NothingToExportError` at the end if there are none at all.
     """
-    num_full = 0
+    num_full, lost = 0, Losses()
 
     def counted() -> Iterator[Excerpt]:
         nonlocal num_full
@@ -344,9 +345,10 @@ def _pieces(
             if has_text:
                 losses.add_all(own)
             else:
+                lost.add_all(own)
                 empty.append(title(excerpt))
     if not num_full:
-        raise NothingToExportError(_nothing(format_, options))
+        raise NothingToExportError(_nothing(format_, options, lost))
 
 
 def _texts(excerpt: Excerpt, format_: Format, options: Options, losses: Losses) -> Iterator[Piece]:
@@ -366,25 +368,31 @@ def _texts(excerpt: Excerpt, format_: Format, options: Options, losses: Losses) 
             return training_records(excerpt, format_, options, losses)
 
 
-def _nothing_in(excerpt: Excerpt, format_: Format, options: Options) -> Sentence | None:
-    """Return why a conversation has nothing for a format; None if it has something."""
+def _nothing_in(excerpt: Excerpt, format_: Format, options: Options, losses: Losses) -> Sentence | None:
+    """Return why a conversation has nothing for a format; None if it has something. `losses` gets what is left out."""
     if format_ == "bough":
         return None
     if is_readable(format_):
         has_any = any(is_shown(message, options) for message in excerpt.messages)
     else:
-        has_any = any(piece.text for piece in _texts(excerpt, format_, options, Losses()))
+        has_any = any(piece.text for piece in _texts(excerpt, format_, options, losses))
     if has_any:
         return None
-    nothing = _nothing(format_, options)
+    nothing = _nothing(format_, options, losses)
     # A damaged conversation may have lost all of its messages.
     return nothing if excerpt.gaps is None else joined([nothing, excerpt.gaps])
 
 
-def _nothing(format_: Format, options: Options) -> Sentence:
+def _nothing(format_: Format, options: Options, losses: Losses) -> Sentence:
+    """Return why there is nothing for a format. `losses` are those of the conversations."""
     if is_readable(format_) or format_ == "bough":
         return Sentence("There is nothing to export: there are no messages here with these choices.")
     kind = kind_of(format_, options)
+    if "with_tools" in losses:
+        return Sentence(
+            "There is nothing to export: the answers to compare call tools, or follow calls, for which Axolotl's pairs "
+            "have no field. Choose branches as lines, or the folder for TRL."
+        )
     if kind == "preference":
         return Sentence(
             "There is nothing to export: no question here has two finished answers to compare. "

@@ -30,6 +30,8 @@ class TrainingFolder:
         self.empty: list[str] = []
         """The names of conversations that have nothing for the trainer."""
         self.losses = Losses()
+        self.lost = Losses()
+        """The losses of the conversations in `empty`, which have no line."""
         """The messages of all other conversations that were joined or left out."""
         self.remarks: list[Sentence] = []
         """Sentences about the sides and about small files."""
@@ -74,6 +76,7 @@ class TrainingFolder:
                         self._num_lines[name] += 1
                     yield number - 1
                 if self._num_lines[name] == before:
+                    self.lost.add_all(losses)
                     self.empty.append(title(excerpt))
                 else:
                     self.losses.add_all(losses)

@@ -6373,6 +6373,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Es gibt keine valid.jsonl, weil keine dieser Unterhaltungen zum Validieren ist.</translation>
     </message>
     <message>
+        <source>There is nothing to export: the answers to compare call tools, or follow calls, for which Axolotl&apos;s pairs have no field. Choose branches as lines, or the folder for TRL.</source>
+        <translation>Es gibt nichts zu exportieren: Die Antworten zum Vergleich rufen Werkzeuge auf oder folgen auf Aufrufe, für die Axolotls Paare kein Feld haben. Wählen Sie Zweige als Zeilen, oder den Ordner für TRL.</translation>
+    </message>
+    <message>
         <source>There is nothing to export: no question here has two finished answers to compare. Export the whole tree, or regenerate an answer first.</source>
         <translation>Es gibt nichts zu exportieren: Keine Frage hat hier zwei fertige Antworten zum Vergleich. Exportieren Sie den ganzen Baum, oder erzeugen Sie zuerst eine Antwort neu.</translation>
     </message>

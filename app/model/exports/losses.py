@@ -43,6 +43,9 @@ class Losses:
         if message_ids:
             self._found.setdefault(loss, set()).update(message_ids)
 
+    def __contains__(self, loss: Loss) -> bool:
+        return loss in self._found
+
     def add_all(self, other: Losses) -> None:
         for loss, found in other._found.items():
             self.add(loss, *found)

@@ -12,7 +12,6 @@ from app.sentences import translated
 from app.ui.parts.labels import selectable_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.qt_workarounds import without_indent
-from app.ui.parts.sheet import Sheet, filled_by
 from app.ui.theme import scaled
 
 _WIDTH_PX = 380
@@ -196,8 +195,10 @@ def ask_to_send(parent: QWidget, host: str) -> bool:
 
 def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
     """Show what Bough is, its version, its licence, and how the loaded model runs, in sentences."""
-    # Imported here because it is slow and rarely needed.
+    # Imported here because they are slow and rarely needed.
     from importlib.metadata import version
+
+    from app.ui.parts.sheet import Sheet, filled_by
 
     sheet = Sheet(QCoreApplication.translate("Dialogs", "About Bough"), parent)
     sheet.setObjectName("about")
