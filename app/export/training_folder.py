@@ -30,9 +30,9 @@ class TrainingFolder:
         self.empty: list[str] = []
         """The names of conversations that have nothing for the trainer."""
         self.losses = Losses()
-        self.lost = Losses()
-        """The losses of the conversations in `empty`, which have no line."""
         """The messages of all other conversations that were joined or left out."""
+        self.lost = Losses()
+        """The messages of the conversations in `empty` that were left out."""
         self.remarks: list[Sentence] = []
         """Sentences about the sides and about small files."""
 
