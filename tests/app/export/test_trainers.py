@@ -1,4 +1,4 @@
-"""TRL's own loader and templates take our folders. Needs `trl` and `datasets`, which Bough does not depend on."""
+"""The trainers' own loaders take our folders: TRL and Axolotl, which Bough does not depend on."""
 
 from __future__ import annotations
 
@@ -63,3 +63,42 @@ def test_trl_loads_and_renders_the_folder(tmp_path: Path, kind: Any) -> None:
         expected = data_utils.maybe_apply_chat_template(line, tokenizer)
         assert rendered == expected
         assert "first" in str(rendered) or "second" in str(rendered)
+
+
+class _Configuration(dict[str, Any]):
+    """A configuration of Axolotl: fields that are missing are None."""
+
+    __getattr__ = dict.get
+
+
+@pytest.mark.parametrize("kind", KINDS["axolotl"])
+def test_axolotl_loads_and_renders_the_folder(tmp_path: Path, kind: Any) -> None:
+    datasets = pytest.importorskip("datasets")
+    chat_template = pytest.importorskip("axolotl.prompt_strategies.chat_template")
+    pairs = pytest.importorskip("axolotl.prompt_strategies.dpo.chat_template")
+    with contextlib.closing(Store(tmp_path / "c.sqlite3")) as store:
+        list(TrainingFolder(tmp_path / "data", "axolotl", Options(records=kind)).write(list(_excerpts(store))))
+    rows: list[dict[str, Any]] = []
+    for file in (tmp_path / "data").iterdir():
+        rows += datasets.load_dataset("json", data_files=str(file), split="train", cache_dir=str(tmp_path / "cache"))
+    write_tokenizer(tmp_path / "model", tokenizer_of("glm47"), TEMPLATES["glm47"])
+    tokenizer: Any = AutoTokenizer.from_pretrained(str(tmp_path / "model"))
+    # As docs/fine-tuning.md says.
+    dataset = {"type": "chat_template", "ds_type": "json"}
+    options = _Configuration(sequence_len=4096, chat_template="tokenizer_default", datasets=[dataset])
+    if kind == "preference":
+        transform, _ = pairs.default(options)
+        # Pairs with tools have no place in Axolotl's.
+        (made,) = [transform(row, tokenizer=tokenizer) for row in rows]
+        assert "q1" in made["prompt"]
+        assert ("second" in made["chosen"], "first" in made["rejected"]) == (True, True)
+        return
+    strategy = chat_template.load(tokenizer, options, dataset)
+    assert len(rows) == 6
+    for row in rows:
+        made = strategy.tokenize_prompt(row)
+        trained = [token for token, label in zip(made["input_ids"], made["labels"], strict=True) if label != -100]
+        text = tokenizer.decode(made["input_ids"])
+        assert "q1" in text
+        assert "first" in tokenizer.decode(trained) or "second" in tokenizer.decode(trained)
+        assert "the result" not in tokenizer.decode(trained)
