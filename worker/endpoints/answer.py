@@ -72,16 +72,16 @@ class _Event(Struct):
 class Answer:
     """The text of one answer. It is shown as soon as it can't become part of a stop string any more."""
 
-    def __init__(self, name: str, stops: Sequence[str], seed: int) -> None:
-        """`name` is how sentences call the server. `seed` was sent to it."""
+    def __init__(self, name: str, stops: Sequence[str], seed: int, given: str = "") -> None:
+        """`name` is how sentences call the server. `seed` was sent to it. `given` is the beginning of the answer."""
         self._name = name
         self._seed = seed
-        self._stream = TextStream(StopStrings(stops))
+        self._stream = TextStream(StopStrings(stops), given.encode())
         # Some servers send the two halves of a character beyond the 16-bit ones in two events.
         self._decoder = codecs.getincrementaldecoder("utf-16-le")("replace")
         self._shown: list[str] = []
         self._is_thinking = False
-        self._has_answer = False
+        self._has_answer = bool(given)
         """Whether the text after the reasoning has begun."""
         self.reason: FinishReason | None = None
         """Why the answer ended; None while the server may go on."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from msgspec import UNSET
+
 from worker.errors import UnsupportedError
 from worker.protocol import Generate, Message, Sampling
 from worker.sentence import Sentence
@@ -25,13 +27,19 @@ _NAMES = {
 Some servers refuse requests with fields that OpenAI's API does not have."""
 
 
-def body_of(command: Generate, model: str, seed: int) -> dict[str, Any]:
+GO_ON = {"continue_final_message": True, "add_generation_prompt": False}
+"""Fields that let vLLM and SGLang continue an answer at the end of the messages. llama.cpp's server needs none."""
+
+
+def body_of(command: Generate, model: str, seed: int, *, can_continue: bool) -> dict[str, Any]:
     """Return the body of the request for one answer.
+
+    `can_continue`: whether the server continues the beginning of an answer.
 
     Stop strings are not sent: Bough finds them itself, because servers cut at different places and do not say which
     stop string it was. Raises `UnsupportedError`.
     """
-    _refuse(command)
+    _refuse(command, can_continue=can_continue)
     assert isinstance(command.messages, list)
     body: dict[str, Any] = {
         "model": model,
@@ -51,22 +59,45 @@ def body_of(command: Generate, model: str, seed: int) -> dict[str, Any]:
     if command.constraint is not None:
         schema = {"name": "answer", "schema": command.constraint.value, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if given := given_text(command):
+        body["messages"].append({"role": "assistant", "content": given})
+        body |= GO_ON
     if command.template_options:
         body["chat_template_kwargs"] = command.template_options
     return body
 
 
-def _refuse(command: Generate) -> None:
+def given_text(command: Generate) -> str:
+    """Return the beginning of the answer that is to be continued; empty if there is none, or none as text."""
+    given = command.continuation
+    return "" if given is None or given.text is UNSET else given.text
+
+
+def _refuse(command: Generate, *, can_continue: bool) -> None:
     """Raise `UnsupportedError` if a command asks for more than a server can do."""
     if not isinstance(command.messages, list):
         raise UnsupportedError(
             Sentence("A server answers conversations only. Choose a model of this machine to continue a text.")
         )
-    if command.continuation is not None:
+    if command.continuation is not None and not can_continue:
         raise UnsupportedError(
             Sentence(
                 "This server can't continue the beginning of an answer. The text is kept. "
                 "Ask again for a new answer, or choose a model of this machine to continue it."
+            )
+        )
+    if command.continuation is not None and (not given_text(command) or given_text(command).startswith(THINK)):
+        raise UnsupportedError(
+            Sentence(
+                "A server continues the text of an answer only, not a chosen token or reasoning. The text is kept. "
+                "Continue it from another place, or choose a model of this machine."
+            )
+        )
+    if command.continuation is not None and command.constraint is not None:
+        raise UnsupportedError(
+            Sentence(
+                "A server keeps to an answer format from the beginning of an answer only. The text is kept. "
+                "Remove the format to continue this answer, or ask again."
             )
         )
     if command.constraint is not None and command.constraint.kind != "json_schema":

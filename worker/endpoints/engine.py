@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from worker.endpoints.answer import Answer
-from worker.endpoints.body import THINK, THINK_END, body_of
+from worker.endpoints.body import GO_ON, THINK, THINK_END, body_of, given_text
 from worker.endpoints.server import Server
 from worker.errors import (
     BadRequestError,
@@ -66,6 +66,8 @@ from worker.values import ReasoningMarks
 CAPABILITIES: list[Capability] = ["json_schema"]
 _ENDING_S = 5.0
 """How long a server may send nothing after it has said why the answer ended."""
+_TRIAL_S = 10.0
+"""How long a server may take to show that it can continue an answer. A load is not held up for longer."""
 _IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
 
 
@@ -81,6 +83,7 @@ class Engine:
         self._answers: dict[RequestId, Answering] = {}
         self._server: Server | None = None
         self._endpoint: Endpoint | None = None
+        self._can_continue = False
         self._keys: set[str] = set()
         """The keys that commands have named. No event may hold one."""
         self._shutdown: Shutdown | None = None
@@ -144,7 +147,7 @@ class Engine:
     def _answering(self, command: Generate) -> Answering:
         if self._server is None or self._endpoint is None:
             raise ModelNotLoadedError
-        return Answering(command, self._endpoint.model, self._server, self._emit)
+        return Answering(command, self._endpoint.model, self._server, self._emit, can_continue=self._can_continue)
 
     def _on_done(self, request_id: RequestId, task: asyncio.Task[Event]) -> None:
         del self._tasks[request_id]
@@ -220,6 +223,12 @@ class Engine:
                     model=command.endpoint.model,
                 )
             )
+        try:
+            can_continue = await _can_continue(server, command.endpoint.model)
+        except BaseException:
+            await server.close()
+            raise
+        self._can_continue = can_continue
         before, self._server, self._endpoint = self._server, server, command.endpoint
         if before is not None and not self._answers:
             await before.close()
@@ -234,7 +243,7 @@ class Engine:
             kv_bytes_per_token=0,
             cache_kind="trimmable",
             reasoning=ReasoningMarks(THINK.strip(), THINK_END.strip()),
-            capabilities=CAPABILITIES,
+            capabilities=[*CAPABILITIES, "continue"] if can_continue else CAPABILITIES,
         )
 
 
@@ -257,15 +266,17 @@ def _hide(text: str, keys: Iterable[str]) -> str:
 class Answering:
     """A `generate` command: `n` answers, each with a request of its own."""
 
-    def __init__(self, command: Generate, model: str, server: Server, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self, command: Generate, model: str, server: Server, emit: Callable[[Event], None], *, can_continue: bool
+    ) -> None:
         self._command = command
         self._server = server
         self._emit = emit
         asked = command.sampling.seed
         seed = secrets.randbits(32) if asked is None else asked
         seeds = [seed + choice for choice in range(command.n)]
-        self._bodies = [body_of(command, model, each) for each in seeds]
-        self._answers = [Answer(server.name, command.stop, each) for each in seeds]
+        self._bodies = [body_of(command, model, each, can_continue=can_continue) for each in seeds]
+        self._answers = [Answer(server.name, command.stop, each, given_text(command)) for each in seeds]
         self._num_ended = 0
         self._began_s = time.perf_counter()
         self._tasks = [asyncio.create_task(self._write(number)) for number in range(command.n)]
@@ -398,6 +409,29 @@ async def _check_stream(server: Server, model: str) -> None:
                 server=server.name,
             )
         )
+
+
+async def _can_continue(server: Server, model: str) -> bool:
+    """Return whether the server continues a given beginning of an answer, as one short answer shows. Doubt means no.
+
+    Servers that know no such thing answer with a new turn, without an error. A new turn begins without a space.
+    """
+    messages = [
+        {"role": "user", "content": "Count from 1 to 12, with a space between the numbers."},
+        {"role": "assistant", "content": "1 2 3 4 5 6"},
+    ]
+    limits = {"max_tokens": 6, "temperature": 0, "stream": True}
+    answer, text = Answer(server.name, (), 0), ""
+    events = server.events({"model": model, "messages": messages, **limits, **GO_ON})
+    try:
+        async with asyncio.timeout(_TRIAL_S):
+            async for event in events:
+                text += answer.take(event)
+    except (EndpointError, TimeoutError):
+        return False
+    finally:
+        await events.aclose()
+    return (text + answer.end("eos")).startswith(" 7")
 
 
 def _has_delta(event: dict[str, Any]) -> bool:

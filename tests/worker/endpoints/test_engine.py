@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,12 @@ from worker.protocol import (
     Cancel,
     CheckEndpoint,
     Constraint,
+    Continuation,
     Endpoint,
     EndpointChecked,
     Failed,
     Message,
+    ModelLoaded,
     Sampling,
 )
 
@@ -35,8 +38,14 @@ def server() -> Iterator[EndpointServer]:
         yield started
 
 
-def test_an_answer_is_streamed_and_its_usage_is_known(asking: Asking, server: EndpointServer) -> None:
+def _connect(asking: Asking, server: EndpointServer) -> None:
     asking.loaded(server.url)
+    # What the server can do has been tried out.
+    server.requests.clear()
+
+
+def test_an_answer_is_streamed_and_its_usage_is_known(asking: Asking, server: EndpointServer) -> None:
+    _connect(asking, server)
     request = asking.ask()
     finished = asking.finished(request)
     assert finished.choices[0].text == asking.shown(request) == _TEXT
@@ -46,7 +55,7 @@ def test_an_answer_is_streamed_and_its_usage_is_known(asking: Asking, server: En
 
 
 def test_equal_beginnings_are_equal_bytes_so_that_the_server_keeps_them(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     first = asking.answer("What is a tree?")
     again = asking.answer("What is a tree?")
     assert again.usage.cached_tokens == first.usage.prompt_tokens - 1 or again.usage.cached_tokens > 0
@@ -56,7 +65,7 @@ def test_equal_beginnings_are_equal_bytes_so_that_the_server_keeps_them(asking: 
 
 @pytest.mark.parametrize("stop", ["laufen", "世界 👩", ",\n世", "ß"])
 def test_text_ends_before_a_stop_string_that_pieces_share(asking: Asking, server: EndpointServer, stop: str) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     request = asking.ask(stop=[stop])
     choice = asking.finished(request).choices[0]
     assert choice.text == asking.shown(request) == _TEXT.partition(stop)[0]
@@ -64,7 +73,7 @@ def test_text_ends_before_a_stop_string_that_pieces_share(asking: Asking, server
 
 
 def test_each_of_several_answers_has_its_seed_and_its_end(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     request = asking.ask(n=3, sampling=Sampling(seed=40, temperature=0.5, top_k=5))
     finished = asking.finished(request)
     assert [choice.seed for choice in finished.choices] == [40, 41, 42]
@@ -80,7 +89,7 @@ def test_each_of_several_answers_has_its_seed_and_its_end(asking: Asking, server
 def test_reasoning_stands_before_the_answer_and_no_stop_string_ends_it(asking: Asking, field: str) -> None:
     script = Script(reasoning=("I ", "stop", " here."), reasoning_in=field)  # pyright: ignore[reportArgumentType]
     with EndpointServer({"script": script}) as server:
-        asking.loaded(server.url)
+        _connect(asking, server)
         finished = asking.answer(stop=["here", "groß"] if field != "text" else ["groß"])
     shown = _TEXT.partition("groß")[0]
     marks = ("<think>", "</think>") if field == "text" else ("<think>\n", "\n</think>\n\n")
@@ -88,7 +97,7 @@ def test_reasoning_stands_before_the_answer_and_no_stop_string_ends_it(asking: A
 
 
 def test_a_cancelled_answer_keeps_its_text_and_frees_the_server(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     server.fail("POST", Fault(end="stall", after_bytes=900))
     request = asking.ask()
     while not asking.shown(request):
@@ -103,7 +112,7 @@ def test_a_cancelled_answer_keeps_its_text_and_frees_the_server(asking: Asking, 
 
 
 def test_a_request_that_is_cancelled_at_once_ends_once(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     requests = [asking.ask() for _ in range(5)]
     for number, request in enumerate(requests):
         asking.send(Cancel(request_id=f"stop-now-{number}", target=request))
@@ -113,7 +122,7 @@ def test_a_request_that_is_cancelled_at_once_ends_once(asking: Asking, server: E
 
 
 def test_a_cut_answer_fails_with_a_sentence_and_what_came_is_shown(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     server.fail("POST", Fault(end="cut", after_bytes=900))
     request = asking.ask()
     failed = asking.end(request)
@@ -133,7 +142,7 @@ def test_a_cut_answer_fails_with_a_sentence_and_what_came_is_shown(asking: Askin
     ],
 )
 def test_a_refusal_is_a_sentence(asking: Asking, server: EndpointServer, reply: Fault, word: str) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     server.fail("POST", Fault(reply=reply))  # pyright: ignore[reportArgumentType]
     failed = asking.failure()
     assert word in failed.message
@@ -142,18 +151,64 @@ def test_a_refusal_is_a_sentence(asking: Asking, server: EndpointServer, reply: 
 
 
 def test_a_busy_server_is_asked_again(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     server.fail("POST", Fault(reply=error(429, "slow down", retry_after="0.01")), times=2)
     assert asking.answer().choices[0].text == _TEXT
     assert len(server.requests_of("POST")) == 3
 
 
 def test_what_a_server_can_not_do_is_refused_before_anything_is_sent(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     failed = asking.failure(constraint=Constraint(kind="regex", value="a+"))
     assert failed.kind == "unsupported"
     assert asking.failure(hooks=["length"]).kind == "unsupported"
     assert not server.requests_of("POST")
+
+
+_NUMBERS = "1 2 3 4 5 6 7 8 9 10 11 12"
+
+
+@pytest.mark.parametrize("field", ["", "continue_final_message"])
+def test_a_server_that_continues_an_answer_is_found_out(asking: Asking, field: str) -> None:
+    with EndpointServer({"script": Script((_NUMBERS,), given_answer="rest", continue_field=field)}) as server:
+        loaded = asking.load(server.url)
+        assert isinstance(loaded, ModelLoaded)
+        assert "continue" in (loaded.capabilities or [])
+        # Also in the middle of a word, and with a stop string of which the beginning is given.
+        for given, stop in (("1 2 3", "8 9"), ("1 2 3 4 5 6 7 8 9 1", "11 1"), ("1 2 3 4", "3 4 5 6"), ("", "5")):
+            continuation = Continuation(text=given) if given else None
+            request = asking.ask(continuation=continuation, stop=[stop])
+            choice = asking.finished(request).choices[0]
+            # Only new text is cut.
+            end = max(_NUMBERS.index(stop), len(given))
+            assert choice.text == asking.shown(request) == _NUMBERS[len(given) : end]
+            assert (choice.reason, choice.stop) == ("stop", stop)
+        turns = server.requests_of("POST")[1].json["messages"]
+        assert turns == [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "1 2 3"}]
+
+
+@pytest.mark.parametrize("given_answer", ["anew", "echo", "refused"])
+def test_a_server_that_may_not_continue_an_answer_is_not_asked_to(asking: Asking, given_answer: Any) -> None:
+    with EndpointServer({"script": Script((_NUMBERS,), given_answer=given_answer, continue_field="")}) as server:
+        loaded = asking.load(server.url)
+        assert isinstance(loaded, ModelLoaded)
+        assert "continue" not in (loaded.capabilities or [])
+        server.requests.clear()
+        assert asking.failure(continuation=Continuation(text="1 2 3")).kind == "unsupported"
+        assert not server.requests_of("POST")
+
+
+def test_only_text_is_continued(asking: Asking) -> None:
+    with EndpointServer({"script": Script((_NUMBERS,), given_answer="rest")}) as server:
+        _connect(asking, server)
+        schema = Constraint(kind="json_schema", value={"type": "object"})
+        for options in (
+            {"continuation": Continuation(token_ids=[1, 2])},
+            {"continuation": Continuation(text="<think>\nSo")},
+            {"continuation": Continuation(text="{"), "constraint": schema},
+        ):
+            assert asking.failure(**options).kind == "unsupported"
+        assert not server.requests_of("POST")
 
 
 def test_the_models_are_listed_and_a_wrong_key_is_said(asking: Asking) -> None:
@@ -180,7 +235,7 @@ def test_a_server_that_does_not_stream_or_is_not_there_is_said(asking: Asking, s
 
 
 def test_earlier_reasoning_is_left_out_of_the_prompt(asking: Asking, server: EndpointServer) -> None:
-    asking.loaded(server.url)
+    _connect(asking, server)
     turns = [
         Message(role="user", content="Hi"),
         Message(role="assistant", content="<think>\nHm.\n</think>\n\nHello."),

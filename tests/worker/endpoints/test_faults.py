@@ -154,6 +154,7 @@ def test_what_was_not_answered_is_told(asking: Asking, shared: EndpointServer) -
             servers.append(server)
             server.__enter__()
             asking.loaded(server.url, key=KEY)
+            server.requests.clear()
             server.fail("chat", fault, times=10)
             asked[name] = asking.ask()
         for name, request_id in asked.items():
@@ -200,10 +201,10 @@ def test_a_server_that_falls_silent_is_left(asking: Asking, server: EndpointServ
     request_id = asking.ask()
     end = asking.end(request_id)
     server.forget_faults()
+    request = server.requests_of("chat")[-1]
     asking.loaded(server.url, key=KEY)
     assert isinstance(end, Failed), end
     assert "has sent nothing" in end.message
-    request = server.requests_of("chat")[-1]
     assert asking.shown(request_id) in _readings(request)
     assert request.over.wait(PATIENCE_S)
     assert request.ended == "by client"
