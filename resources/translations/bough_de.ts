@@ -6381,6 +6381,14 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Es gibt nichts zu exportieren: Keine Frage hat hier zwei fertige Antworten zum Vergleich. Exportieren Sie den ganzen Baum, oder erzeugen Sie zuerst eine Antwort neu.</translation>
     </message>
     <message>
+        <source>A server continues the text of an answer only, not a chosen token or reasoning. The text is kept. Continue it from another place, or choose a model of this machine.</source>
+        <translation>Ein Server setzt nur den Text einer Antwort fort, kein gewähltes Token und kein Nachdenken. Der Text bleibt erhalten. Setzen Sie ihn an einer anderen Stelle fort, oder wählen Sie ein Modell dieses Rechners.</translation>
+    </message>
+    <message>
+        <source>A server keeps to an answer format from the beginning of an answer only. The text is kept. Remove the format to continue this answer, or ask again.</source>
+        <translation>Ein Server hält ein Antwortformat nur vom Anfang einer Antwort an ein. Der Text bleibt erhalten. Entfernen Sie das Format, um diese Antwort fortzusetzen, oder fragen Sie noch einmal.</translation>
+    </message>
+    <message>
         <source>There is nothing to export: there are no messages here with these choices.</source>
         <translation>Es gibt nichts zu exportieren: Mit dieser Auswahl gibt es hier keine Nachrichten.</translation>
     </message>

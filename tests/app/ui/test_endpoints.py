@@ -19,6 +19,7 @@ from app.answers.sessions import GUIDE
 from app.application import Application
 from app.model.endpoints import Endpoint, EndpointModel, Prices
 from app.program import Program
+from app.ui.composer.writing_field import WritingField
 from app.ui.dialogs.docs_window import DocsWindow
 from app.ui.message.answer_summary import statistics
 from app.ui.message.message_action import MessageAction, row_actions
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.own_window
 
 _KEY = "sesame-0451-never-in-a-file"
 _TEXT = "".join(Script().pieces)
+_NUMBERS = "1 2 3 4 5 6 7 8 9 10 11 12"
 
 
 _ID = "0451cafe"
@@ -76,7 +78,12 @@ def keys() -> Iterator[SlowKeyring]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[EndpointServer]:
-    with EndpointServer({"org/large": Script(), "small": Script(pieces=("Small", "."))}, key=_KEY) as started:
+    scripts = {
+        "counting": Script((_NUMBERS,), given_answer="rest"),
+        "org/large": Script(),
+        "small": Script(pieces=("Small", ".")),
+    }
+    with EndpointServer(scripts, key=_KEY) as started:
         yield started
 
 
@@ -87,7 +94,7 @@ def added(application: Application, server: EndpointServer, keys: SlowKeyring) -
 
 
 def _add(program: Program, server: EndpointServer, keys: SlowKeyring, endpoint_id: str = _ID) -> Endpoint:
-    endpoint = Endpoint(id=endpoint_id, name="Large machine", url=server.url, models=("org/large", "small"))
+    endpoint = Endpoint(id=endpoint_id, name="Large machine", url=server.url, models=("counting", "org/large", "small"))
     keys.set_password("Bough", f"{endpoint_id} {endpoint.host}", _KEY)
     (program.preferences.folder / f"endpoint-{endpoint_id}-key-is-kept").touch()
     program.preferences.change(endpoints=(*program.settings.endpoints, endpoint))
@@ -157,6 +164,25 @@ def test_a_model_of_a_server_answers(user: User, server: EndpointServer, added: 
     user.ask("And a forest?")
     first, second = (request.json["messages"] for request in server.requests_of("POST")[-2:])
     assert second[: len(first)] == first
+
+
+def test_an_edited_answer_of_a_server_that_continues_answers_goes_on(
+    user: User, server: EndpointServer, added: Endpoint
+) -> None:
+    _chat(user, _name(added, "counting"))
+    answer = user.ask("Count.")
+    assert answer.text == _NUMBERS
+    assert user.controller.shown.can_continue(answer)
+    user.press(answer.id, "e")
+    editor = user.window.focusWidget()
+    assert isinstance(editor, WritingField)
+    editor.setPlainText("1 2 3 4 5 6 7 8 9 1")
+    user.bot.keyClick(editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    version = user.answer()
+    assert (version.text, version.state) == (_NUMBERS, "complete")
+    assert list(user.controller.shown.siblings(answer.id)) == [answer.id, version.id]
+    last = server.requests_of("POST")[-1].json
+    assert last["messages"][-1] == {"role": "assistant", "content": "1 2 3 4 5 6 7 8 9 1"}
 
 
 def test_what_a_server_can_not_do_is_not_offered(user: User, added: Endpoint) -> None:
@@ -302,8 +328,9 @@ def test_a_keyring_that_waits_or_is_locked_holds_nothing_up(
     _chat(user, _name(unread, "small"))
     assert user.ask("Open again?").text == "Small."
     assert threading.get_ident() not in keys.readers
+    # A try whether the server continues answers, and the question.
     new = server.requests_of("POST")[num_before:]
-    assert [request.headers.get("authorization") for request in new] == [f"Bearer {_KEY}"]
+    assert [request.headers.get("authorization") for request in new] == [f"Bearer {_KEY}"] * 2
     program.preferences.change(endpoints=(added,))
 
 
