@@ -135,13 +135,14 @@ class ChatBody(SamplingBody, frozen=True, kw_only=True):
     functions: Any = None
     function_call: Any = None
     web_search_options: Any = None
-    continue_final_message: Any = None
+    continue_final_message: bool | None = None
+    """An extension of other servers: the last message is the beginning of the answer, which is continued."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.modalities is not None and self.modalities != ["text"]:
             raise refusal("modalities", "Bough's models write text only")
-        refused(self, "audio", "functions", "function_call", "web_search_options", "continue_final_message")
+        refused(self, "audio", "functions", "function_call", "web_search_options")
 
 
 class CompletionBody(SamplingBody, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from app.serving.replies import Reply
 from app.serving.service import LoadedModel, Service
 from app.serving.shared_bodies import text_of
 from app.serving.writer import Writer
-from worker.protocol import Constraint, Generate, Message, NamedTool, Tool
+from worker.protocol import Constraint, Continuation, Generate, Message, NamedTool, Tool
 from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, LeftOut, Part, Reasoning
 
 
@@ -59,9 +59,12 @@ def _command(body: ChatBody, model: LoadedModel) -> Generate:
         raise ProblemError("invalid", "`top_logprobs` goes with `logprobs` only.", param="top_logprobs")
     thinks = thinks_at(body.reasoning_effort)
     options = {**thinking_options(model, thinks=thinks), **(body.chat_template_kwargs or {})}
+    messages = _messages(body.messages)
+    continuation = _given(messages) if body.continue_final_message else None
     return Generate(
         request_id="",
-        messages=_messages(body.messages),
+        messages=messages,
+        continuation=continuation,
         template_options=options or UNSET,
         sampling=sampling_of(model, body),
         stop=stops_of(body.stop),
@@ -71,6 +74,19 @@ def _command(body: ChatBody, model: LoadedModel) -> Generate:
         top_logprobs=max(body.top_logprobs or 0, 1) if body.logprobs else 0,
         **tools_of(model, _tools(body.tools or []), _choice(body), is_parallel=body.parallel_tool_calls),
     )
+
+
+def _given(messages: list[Message]) -> Continuation:
+    """Remove the last message, and return it as the beginning of the answer. Raises `ProblemError`."""
+    last = messages[-1] if messages else None
+    if last is None or last.role != "assistant" or last.tool_calls or not last.content:
+        raise ProblemError(
+            "invalid",
+            "`continue_final_message` needs a last message of the assistant with text and without tool calls.",
+            param="messages",
+        )
+    messages.pop()
+    return Continuation(text=last.content)
 
 
 def _messages(turns: Sequence[Turn]) -> list[Message]:

@@ -14,7 +14,7 @@ from tests.driver import StdioWorker
 from tests.long import in_long_runs
 from tests.real.questions import QUESTIONS
 from tests.worker.endpoints.asking import Asking
-from worker.protocol import Finished, Message, Sampling
+from worker.protocol import Continuation, Finished, Message, ModelLoaded, Sampling
 
 _MAX_TOKENS = 40
 
@@ -22,7 +22,10 @@ _MAX_TOKENS = 40
 @pytest.fixture(scope="module")
 def elsewhere(starter: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
     with Bough(tmp_path_factory.mktemp("elsewhere"), model=starter) as bough, Asking() as asking:
-        asking.loaded(f"{bough.url}/v1", model=bough.wait_until_ready(), key=KEY)
+        loaded = asking.load(f"{bough.url}/v1", model=bough.wait_until_ready(), key=KEY)
+        assert isinstance(loaded, ModelLoaded)
+        # It counts on from a given answer, so it was found out that this server continues answers.
+        assert "continue" in (loaded.capabilities or [])
         yield asking
 
 
@@ -30,6 +33,12 @@ def elsewhere(starter: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def here(starter: Path) -> Iterator[StdioWorker]:
     with StdioWorker() as worker:
         worker.load(starter, disk_limit_bytes=0)
+        # Chunks of later prompts end where earlier ones did, so what was read before decides how they are rounded.
+        # Elsewhere this was asked first, to find out whether the server continues answers.
+        turns = [{"role": "user", "content": "Count from 1 to 12, with a space between the numbers."}]
+        given = {"text": "1 2 3 4 5 6"}
+        end = worker.result("generate", messages=turns, continuation=given, sampling={"seed": 1}, max_tokens=6)
+        assert end["choices"][0]["text"].startswith(" 7")
         yield worker
 
 
@@ -60,3 +69,18 @@ def test_answers_and_the_answers_below_them_are_the_same(
         if again != choice["token_ids"]:
             print(f"{QUESTIONS[seed]}: its text gives {len(again)} ids, the model wrote {len(choice['token_ids'])}")
         messages += [Message(role="assistant", content=choice["text"]), Message(role="user", content="Tell me more.")]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_given_beginning_is_continued_as_here(elsewhere: Asking, here: StdioWorker, temperature: float) -> None:
+    """Also in the middle of a word, where both begin with the tokens before it."""
+    for given in ("The capital of France is", "The capital of France is Par"):
+        request: dict[str, Any] = {
+            "messages": [Message(role="user", content=QUESTIONS[0])],
+            "continuation": Continuation(text=given),
+            "sampling": Sampling(temperature=temperature, seed=3),
+            "max_tokens": 12,
+        }
+        given_here = here.result("generate", **msgspec.to_builtins(request))
+        end = elsewhere.finished(elsewhere.ask(**request))
+        assert end.choices[0].text == given_here["choices"][0]["text"] != ""
