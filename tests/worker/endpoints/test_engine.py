@@ -202,11 +202,12 @@ def test_only_text_is_continued(asking: Asking) -> None:
     with EndpointServer({"script": Script((_NUMBERS,), given_answer="rest")}) as server:
         _connect(asking, server)
         schema = Constraint(kind="json_schema", value={"type": "object"})
-        for options in (
+        refused: tuple[dict[str, Any], ...] = (
             {"continuation": Continuation(token_ids=[1, 2])},
             {"continuation": Continuation(text="<think>\nSo")},
             {"continuation": Continuation(text="{"), "constraint": schema},
-        ):
+        )
+        for options in refused:
             assert asking.failure(**options).kind == "unsupported"
         assert not server.requests_of("POST")
 
