@@ -2116,7 +2116,7 @@
     </message>
     <message>
         <source>Import these again, as copies</source>
-        <translation>Diese noch einmal importieren, als Kopien</translation>
+        <translation>Als Kopien importieren</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -4159,7 +4159,7 @@
     </message>
     <message>
         <source>The model chosen for new conversations</source>
-        <translation>Das für neue Gespräche gewählte Modell</translation>
+        <translation>Wie in neuen Gesprächen</translation>
     </message>
     <message>
         <source>The app&apos;s default</source>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
 
 from app.model.endpoints import Endpoint, Prices, prices_of
 from app.numbers import shortened
@@ -101,10 +101,11 @@ class EndpointWindow(Sheet):
                 field.setAccessibleName(label)
             form.addRow(label, field)
         form.setRowVisible(self.without_key, not self.without_key.isHidden())
-        prices = QHBoxLayout()
+        prices = QGridLayout()
         prices.setSpacing(8)
-        for field in (self.prompt_price, self.kept_price, self.answer_price, self.currency):
-            prices.addWidget(field)
+        # In two rows, so that the names are whole in a narrow window, too.
+        for number, field in enumerate((self.prompt_price, self.kept_price, self.answer_price, self.currency)):
+            prices.addWidget(field, number // 2, number % 2)
         form.addRow(self.tr("Prices"), prices)
         column.addLayout(form)
         about = self.tr(
