@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import json
 import os
+import re
+import sqlite3
 import threading
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import keyring
+import psutil
 import pytest
 from keyring.errors import KeyringLocked
 from PySide6.QtCore import QPoint, Qt, QTimer
@@ -17,10 +26,14 @@ from typing_extensions import override
 
 from app.answers.sessions import GUIDE
 from app.application import Application
+from app.export.exporting import ExportRequest, Scope, run_export
+from app.model.backups import Backups
 from app.model.endpoints import Endpoint, EndpointModel, Prices
+from app.model.exports.files import FORMATS
 from app.program import Program
 from app.ui.composer.writing_field import WritingField
 from app.ui.dialogs.docs_window import DocsWindow
+from app.ui.dialogs.settings_files import SettingsFiles
 from app.ui.message.answer_summary import statistics
 from app.ui.message.message_action import MessageAction, row_actions
 from app.ui.models.endpoint_window import EndpointWindow
@@ -28,7 +41,7 @@ from app.ui.models.models_window import ModelsWindow
 from app.ui.parts.cost_text import money_text
 from tests.app.catalog.conftest import MemoryKeyring
 from tests.app.ui.conftest import User
-from tests.endpoint_server import EndpointServer, Fault, Script
+from tests.endpoint_server import EndpointServer, Fault, Script, error
 from tests.waiting import PATIENCE_MS
 from worker.protocol import Secret
 from worker.sentence import Sentence
@@ -301,6 +314,120 @@ def test_the_key_is_in_no_file_and_in_no_text(user: User, added: Endpoint, keys:
     files = [Path(top) / name for top, _, names in os.walk(folder) for name in names]
     assert any(file.name == "settings.json" for file in files)
     assert not [file for file in files if _KEY.encode() in file.read_bytes()]
+
+
+def _forms(key: str) -> set[bytes]:
+    """Return a key as text, as text in a URL and in JSON, and in Base64, wherever it begins in the bytes around it."""
+    forms = {key.encode(), quote(key).encode(), quote(key, safe="").encode(), json.dumps(key)[1:-1].encode()}
+    for before in range(3):
+        # The first and the last characters also hold bits of the neighbours.
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            forms.add(encode(bytes(before) + key.encode()).rstrip(b"=")[-(-before * 8 // 6) : -1])
+    return forms
+
+
+def _contents(file: Path) -> Iterator[bytes]:
+    """Yield the bytes of a file, and what is packed in it."""
+    content = file.read_bytes()
+    yield content
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as packed:
+            yield from map(packed.read, packed.namelist())
+    if content.startswith(b"%PDF"):
+        for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL):
+            with contextlib.suppress(zlib.error):
+                yield zlib.decompressobj().decompress(stream)
+
+
+def _holders(folder: Path, forms: set[bytes]) -> list[Path]:
+    """Return the files below a folder in which a form of a key stands."""
+    files = [Path(top) / name for top, _, names in os.walk(folder) for name in names]
+    return [
+        file
+        for file in files
+        if file.is_file() and any(form in content for content in _contents(file) for form in forms)
+    ]
+
+
+def test_a_search_for_a_key_finds_each_form(tmp_path: Path) -> None:
+    """So that the next test can fail."""
+    key = "sk/0451+never=in&a:file"
+    with zipfile.ZipFile(tmp_path / "packed", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("page", f"{'a' * 500}{key}")
+    (tmp_path / "url").write_text(f"?key={quote(key, safe='')}&x=1")
+    for before in range(3):
+        (tmp_path / f"base64 {before}").write_bytes(base64.b64encode(b"a" * before + key.encode() + b"bcd"))
+    (tmp_path / "pdf").write_bytes(b"%PDF-1.4\nstream\n" + zlib.compress(key.encode()) + b"\nendstream")
+    (tmp_path / "other").write_text(key[:-1])
+    assert {file.name for file in _holders(tmp_path, _forms(key))} == {
+        "packed", "url", "pdf", "base64 0", "base64 1", "base64 2"
+    }  # fmt: skip
+
+
+def test_a_key_is_used_for_a_whole_life_and_is_in_no_file(
+    user: User,
+    keys: SlowKeyring,
+    added: Endpoint,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Logs, exports, backups, temporary files, and the command lines and variables of processes are searched, too."""
+    key = "sk/0451+never=in&a:file"
+    forms, temporary, out = _forms(key), tmp_path / "temporary", tmp_path / "out"
+    for folder in (temporary, out):
+        folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    program = user.controller.program
+    with EndpointServer({"tiny": Script(pieces=("T", "iny"))}, key=key) as server, caplog.at_level("DEBUG"):
+        form = _form(user)
+        form.address.setText(server.url)
+        form.key.setText(key)
+        form.check()
+        user.bot.waitUntil(lambda: len(program.settings.endpoints) == 2, timeout=PATIENCE_MS)
+        endpoint = program.settings.endpoints[1]
+        name = _name(endpoint, "tiny")
+        _chat(user, name)
+        assert user.ask("Where is the key?").text == "Tiny"
+        server.fail("POST", Fault(reply=error(401, f"Wrong key: {key}, Authorization: Bearer {key}")))
+        refused = user.ask("And now?")
+        assert refused.record is not None
+        assert refused.record.error
+        # Two answers to one question, as formats for preferences need them; they differ.
+        for pieces in (("T", "iny"), ("Sm", "all")):
+            server.models["tiny"] = Script(pieces=pieces)
+            user.controller.regenerate(refused.id)
+            assert user.answer().text == "".join(pieces)
+        assert [request.headers["authorization"] for request in server.requests_of("POST")][-1] == f"Bearer {key}"
+        for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                words = "\0".join([*process.cmdline(), *process.environ().values()]).encode()
+                assert not any(form in words for form in forms), process
+    conversation = user.controller.shown.conversation
+    assert conversation is not None
+    for format_ in FORMATS:
+        request = ExportRequest(scope=Scope(conversation_ids=(conversation.id,)), format=format_)
+        for _ in run_export(program.store, request, out / format_):
+            pass
+    SettingsFiles(program, user.window, out).write(out / "settings.json")
+    with contextlib.closing(sqlite3.connect(program.store.path)) as store:
+        backup = Backups(program.store.path).make(store)
+    program.preferences.save()
+    data = Path(program.preferences.folder)
+    assert backup.is_relative_to(data)
+    assert {path.name for path in out.iterdir()} == {*FORMATS, "settings.json"}
+    # A file that must have the text is searched as the rest is.
+    assert _holders(out, {b"Where is the key?"})
+    assert _holders(data, {b"Where is the key?"})
+    assert not [file for folder in (data, temporary, out) for file in _holders(folder, forms)]
+    printed = capfd.readouterr()
+    said = (printed.out + printed.err + caplog.text + "".join(user.texts) + refused.record.error).encode()
+    assert not any(form in said for form in forms)
+    program.remove_endpoint(endpoint)
+    assert key not in keys.kept.values()
+    _load_guide(user)
 
 
 def test_a_keyring_that_waits_or_is_locked_holds_nothing_up(
