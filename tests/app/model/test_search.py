@@ -17,7 +17,7 @@ from app.model.message import Message, Record, Role
 from app.model.search import Filters
 from app.model.search_filters import split_query
 from app.model.search_index import MAX_CHARS_AT_ONCE, excerpt, indexed, parse_query
-from app.model.search_renewal import renew_slice
+from app.model.search_renewal import UNFINISHED, renew_slice
 from app.model.store import Store
 from tests.app.model.stores import INTEGRITY_CHECK, sql
 from tests.app.trees import plant
@@ -385,6 +385,13 @@ def test_a_damaged_search_index_is_rebuilt_and_blocks_nothing(store: Store, tmp_
 # --- long messages -------------------------------------------------------------------------------------------
 
 _LONG = " and so on" * (MAX_CHARS_AT_ONCE // 10)
+
+
+def test_messages_that_wait_are_found_without_reading_all_messages(store: Store) -> None:
+    with sql(store.path) as connection:
+        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {UNFINISHED}"))
+    assert "SCAN search_waiting" in plan
+    assert "SCAN message" not in plan
 
 
 def test_a_long_message_is_found_once_it_was_written_into_the_index_in_the_background(store: Store) -> None:
