@@ -21,8 +21,7 @@ _AT_ONCE = 5
 # SQLite takes CROSS JOIN in this order. Otherwise it reads all messages and looks for each of them among the few that
 # wait: with a million messages, the index took 14 minutes for that alone.
 _WAIT = (
-    "FROM search_waiting CROSS JOIN message USING (id) "
-    f"WHERE indexed = '{WAITING}' AND state <> 'streaming' LIMIT 1"
+    f"FROM search_waiting CROSS JOIN message USING (id) WHERE indexed = '{WAITING}' AND state <> 'streaming' LIMIT 1"
 )
 UNFINISHED = f"SELECT 1 FROM search_progress WHERE above_id > 0 UNION ALL SELECT 1 {_WAIT}"
 """Has a row if messages are missing in the index."""
