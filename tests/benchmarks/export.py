@@ -125,7 +125,7 @@ def _export(format_: str, folder: Path) -> dict[str, float]:
     store = Store(folder / "conversations.sqlite3")
     started = time.perf_counter()
     scope = Scope(conversation_ids=(store.conversations.all()[0].id,))
-    for _ in run_export(store, ExportRequest(scope=scope, format=format_), folder / "out"):  # pyright: ignore[reportArgumentType]
+    for _ in run_export(store, ExportRequest(scope=scope, format=format_), folder / f"out-{format_}"):  # pyright: ignore[reportArgumentType]
         pass
     seconds = time.perf_counter() - started
     store.close()
