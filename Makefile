@@ -83,11 +83,11 @@ translations: $(READY) ## Update the .ts files for the translators and compile t
 	@$(BIN)/python packaging/translations.py
 
 lock: $(READY) ## Update the locked versions of all dependencies
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra cpu --group dev \
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --group dev \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate --upgrade -o $(LOCK)
 
-wheel: $(READY) ## Build the wheel in dist/
-	$(BIN)/python -m hatchling build -t wheel
+wheel: $(READY) ## Build the wheels, for the CPU or Metal and for CUDA, in dist/
+	@packaging/wheels.sh $(BIN)/python dist
 
 clean: ## Remove everything that make created
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

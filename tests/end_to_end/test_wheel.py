@@ -1,4 +1,4 @@
-"""The wheel with its extra `cpu` in an empty environment, away from the checkout: both programs work."""
+"""The wheel in an empty environment, away from the checkout: both programs work."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import re
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.driver import ROOT
 
-pytestmark = [
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(sys.platform != "linux", reason="The extra `cpu` is Linux's; elsewhere MLX brings its backend"),
-]
+pytestmark = pytest.mark.timeout(900)
 
 
 def _run(command: list[str | Path], folder: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -40,16 +38,20 @@ def _run(command: list[str | Path], folder: Path, given: str | None = None) -> s
 
 def _install(folder: Path) -> Path:
     """Install the wheel and its dependencies at the locked versions. Return the folder of its programs."""
-    # Hatchling is installed already, so building needs no environment of its own.
-    _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist"], ROOT)
-    (wheel,) = (folder / "dist").glob("bough-*.whl")
+    wheel, _ = _build(folder / "dist")
     constraints = folder / "constraints.txt"
     constraints.write_text("\n".join(_pinned((ROOT / "packaging" / "requirements.lock").read_text())))
     venv.create(folder / "env", with_pip=True)
     python = folder / "env" / "bin" / "python"
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--constraint", constraints]
-    _run([*pip, f"{wheel}[cpu]"], folder)
+    _run([*pip, wheel], folder)
     return folder / "env" / "bin"
+
+
+def _build(folder: Path) -> list[Path]:
+    """Build the wheels. Return the plain one and the one for CUDA."""
+    _run([ROOT / "packaging" / "wheels.sh", sys.executable, folder], ROOT)
+    return sorted(folder.iterdir(), key=lambda wheel: "+cuda" in wheel.name)
 
 
 def _pinned(lock: str) -> list[str]:
@@ -93,6 +95,25 @@ def test_every_locked_version_is_a_constraint() -> None:
     lock = (ROOT / "packaging" / "requirements.lock").read_text()
     assert len(_pinned(lock)) == sum(line[:1].isalnum() for line in lock.splitlines())
     assert any(line.startswith("pyside6-essentials==") for line in _pinned(lock))
+
+
+def test_the_wheel_for_cuda_differs_in_its_version_and_backend_alone(tmp_path: Path) -> None:
+    wheels = _build(tmp_path)
+    version = wheels[0].name.split("-")[1]
+    plain, cuda = map(_contents, wheels)
+    assert {name for name in plain if plain[name] != cuda.get(name)} == {"METADATA", "RECORD"}
+    assert plain.keys() == cuda.keys()
+    lines = zip(plain["METADATA"].decode().splitlines(), cuda["METADATA"].decode().splitlines(), strict=True)
+    assert [pair for pair in lines if pair[0] != pair[1]] == [
+        (f"Version: {version}", f"Version: {version}+cuda13"),
+        ("Requires-Dist: mlx[cpu]; sys_platform == 'linux'", "Requires-Dist: mlx[cuda13]; sys_platform == 'linux'"),
+    ]
+
+
+def _contents(wheel: Path) -> dict[str, bytes]:
+    """Return the wheel's files by their names, without the folder `bough-….dist-info`."""
+    with zipfile.ZipFile(wheel) as opened:
+        return {re.sub(r"^bough-[^/]*/", "", name): opened.read(name) for name in opened.namelist()}
 
 
 @pytest.mark.long
