@@ -17,7 +17,7 @@ _SECONDS = 30.0
 _MEMORY_BYTES = 1 << 30
 _RESULT_BYTES = 16 << 20
 _IDLE_S = 60.0
-"""A process that had nothing to do for so long is ended: it takes about 45 MB."""
+"""A process that has been idle for this time is ended, because it takes about 45 MB."""
 
 
 class FormulaKey(NamedTuple):

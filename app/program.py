@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 _MAX_OFFERED = 8
-"""The most models of one server in menus. The Models window lists all of them."""
+"""Menus list at most this many models of one server. The Models window lists all of them."""
 
 
 class Program(QObject):

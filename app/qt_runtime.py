@@ -11,9 +11,9 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer
 _SWITCH_S = 0.001
 _INTERVAL_MS = 1000
 _MAX_NEW_OBJECTS = 50_000
-"""Looking at more objects would block the window for more than 20 ms."""
+"""The maximum number of new objects for one collection. Scanning more would block the window for more than 20 ms."""
 _MAX_POSTPONED = 60
-"""Objects that are still there after so many intervals stay."""
+"""Objects that still exist after this many postponed collections are taken to live long."""
 
 
 def restore_import() -> None:
@@ -28,8 +28,8 @@ def restore_import() -> None:
 def shorten_waits() -> None:
     """Let the GUI thread run within 1 ms after it asks a busy thread for the interpreter.
 
-    PySide6 asks again after many calls of Qt. With Python's usual 5 ms the window stood still for a third of a second
-    while a thread made an export. Two busy threads take about 4 % more time.
+    PySide6 asks again after many calls of Qt. With Python's usual 5 ms, the window froze for a third of a second while
+    a thread made an export. Two busy threads take about 4 % more time.
     """
     sys.setswitchinterval(_SWITCH_S)
 
@@ -40,7 +40,8 @@ class GarbageCollector(QObject):
     Otherwise Python collects in any thread that allocates memory. If it destroyed widgets in reference cycles there,
     such as closed windows, Qt would crash.
 
-    While a thread has made very many objects, as an export of a long text does, garbage waits until they are gone.
+    While there are very many new objects, for example those of an export of a long text, collecting waits until they
+    are gone.
     """
 
     def __init__(self, application: QCoreApplication) -> None:
@@ -63,7 +64,8 @@ class GarbageCollector(QObject):
             return
         self._num_postponed += 1
         if self._num_postponed > _MAX_POSTPONED:
-            # They live long, such as what an import has read. Garbage among them is not collected any more.
+            # These objects live long, for example the conversations that an import has read. Garbage among them is not
+            # collected any more.
             gc.freeze()
 
 

@@ -26,7 +26,7 @@ class TransferNotices(QObject):
         """The number of open Models windows."""
         self._titles: dict[str, str] = {}
         self._came: dict[str, Sentence] = {}
-        """The sentences about finished models, by the models' names for `load_model`."""
+        """The sentences about finished models in the current notice, by the models' names for `load_model`."""
         self._said: dict[str, Sentence] = {}
         """The failures in the present notice, by the transfer's key."""
         self._seen: set[str] = set()

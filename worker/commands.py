@@ -131,7 +131,7 @@ class CacheOptions(Value, frozen=True):
     """Limits of the prompt cache. None means a limit that suits the machine."""
 
     limit_bytes: NumBytes | None = None
-    # For all models together. 0: nothing is stored on disk.
+    # For all models together. 0 means that nothing is stored on disk.
     disk_limit_bytes: NumBytes | None = None
     kv_bits: Literal[4, 8] | None = None
 

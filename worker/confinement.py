@@ -28,10 +28,11 @@ def confine(
     *,
     runs_model: bool = True,
 ) -> Confinement:
-    """Give up the network and writing files, except for `needs`. Return what was given up, and why anything was not.
+    """Give up the network and writing files, except for `needs`.
 
-    `folder`: the only folder that can still be written to, created if missing; None: there is none. `prepare` is called
-    while the process can still write files. `runs_model`: whether this process may use a GPU.
+    Return what was given up, and the reason if anything was not. `folder` is the only folder that can still be written
+    to, created if missing; None means that there is none. `prepare` is called while the process can still write files.
+    `runs_model` says whether this process may use a GPU.
     """
     setting = os.environ.get(SETTING, "")
     if setting == "off":

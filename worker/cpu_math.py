@@ -201,7 +201,7 @@ class _Turns:
 _AHEAD = 64
 """Factors are computed for at least this many positions at once, as an answer needs the next ones soon."""
 _MOST_POSITION = 1 << 24
-"""Above this position, float32 does not have every integer, so results would depend on where a computation starts."""
+"""Above this position, float32 can't represent every integer, so results would depend on where a computation starts."""
 _MOST_KINDS = 8
 _turns: dict[_Kind, _Turns] = {}
 """The latest factors by the kind of positions. Most models have one kind, some have two."""

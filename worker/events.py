@@ -96,7 +96,7 @@ class Usage(Value, frozen=True):
     `generated_tokens` and `forced_tokens` count the final answers; tokens that forks share count once.
 
     `peak_memory_bytes`: the most memory that all arrays of the worker took at once while the request was answered,
-    including the model, its cache, and other requests. 0: not measured.
+    including the model, its cache, and other requests. 0 means that it was not measured.
     """
 
     prompt_tokens: int = 0
@@ -109,7 +109,8 @@ class Usage(Value, frozen=True):
     # How many of the oldest messages after the system prompt were left out, as `overflow` allows.
     dropped_messages: int = 0
     peak_memory_bytes: int = 0
-    # The prompt was processed in chunks of this many tokens, which affects rounding. 0: not recorded.
+    # The prompt was processed in chunks of this many tokens, which affects rounding. 0 means that the size is not
+    # known.
     chunk_tokens: int = 0
 
 
@@ -238,12 +239,12 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     weights: WeightForm = WeightForm()
     # Whether the model's folder has a chat template.
     has_template: bool = True
-    # How the model writes tool calls: a name in `worker.tools.forms`. "plain": its template does not support tools, so
-    # they are described in the system prompt. Null: an older worker.
+    # How the model writes tool calls: a name in `worker.tools.forms`. "plain" means that its template does not support
+    # tools, so they are described in the system prompt. Null means that the worker is older than this field.
     tool_form: str | None = None
     # The texts around the model's reasoning; null if it has none.
     reasoning: ReasoningMarks | None = None
-    # What the model's engine can do; null: everything.
+    # The abilities of the model's engine; null means all of them.
     capabilities: list[Capability] | None = None
 
     def can(self, capability: Capability) -> bool:

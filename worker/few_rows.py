@@ -280,7 +280,7 @@ _FEW_ROWS = (
 )
 _CODE = _CHOICE + _ONE_ROW + _FEW_ROWS
 _ENDS = {"bough_most_rows": 0x24, "bough_matrix_product": 0x59, "bough_row_product": 0xA9}
-"""Where the instructions end that read the slots. Their distances to the slots count from there."""
+"""The ends of the instructions that read the slots. Their distances to the slots are counted from these ends."""
 
 _HEADER = struct.Struct("<4sBBBB8xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")

@@ -113,10 +113,11 @@ class ModelHost:
         trials: TrialProcess | None = None,
         meanwhile: Callable[[], bool] | None = None,
     ) -> None:
-        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
+        """`cache_folder` holds the prompt cache on disk; None means that it is only in memory.
 
-        `confinement`: what this process gave up. `pulse` is notified of each activity. `trials` runs chat
-        templates; None means a new process. `meanwhile` is called while a long text is tokenized: see `Patience`.
+        `hooks` are the available hooks. `confinement` says what this process gave up. `pulse` is notified of each
+        activity. `trials` runs chat templates; None means a new process. `meanwhile` is called while a long text is
+        tokenized: see `Patience`.
         """
         self._meanwhile = meanwhile
         self._pulse = pulse or Pulse()

@@ -15,16 +15,16 @@ _SLICE = 200
 
 
 def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """Return a text in a normal form. Of hundreds of marks on one letter, some may keep their order."""
+    """Return a text in a normal form. If a letter has hundreds of marks, some of them may keep their order."""
     if text.isascii():
         return text
     return "".join(unicodedata.normalize(form, part) for part in slices(text))
 
 
 def slices(text: str) -> Iterator[str]:
-    """Yield a text in parts of at most 200 characters. Each part can be normalized by itself.
+    """Yield a text in parts of at most 200 characters, each of which can be normalized by itself.
 
-    Between two marks of a very long row there may be a cut, too.
+    A very long row of marks may be cut between two marks, too.
     """
     start = 0
     while len(text) - start > _SLICE:
@@ -37,10 +37,10 @@ def slices(text: str) -> Iterator[str]:
 
 
 def _begins_a_letter(character: str) -> bool:
-    """Return whether a character never becomes one with those before it, in any normal form."""
+    """Return whether a character never combines with the characters before it, in any normal form."""
     if character.isascii():
         return True
-    # Besides marks, only parts of Hangul syllables, and the narrow forms of these and of kana's marks, do so.
+    # Besides marks, only parts of Hangul syllables combine, and the halfwidth forms of these and of kana's marks.
     return unicodedata.category(character)[0] != "M" and not (
         "\u1160" <= character <= "\u11ff" or "\u3131" <= character <= "\u318e" or "\uff9e" <= character <= "\uffdc"
     )

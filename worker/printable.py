@@ -16,7 +16,7 @@ _UNSEEN = (
 )
 """Characters without width. Text could be hidden in them."""
 _JOINERS = r"\u200c\u200d"
-"""They join the letters of some scripts and the parts of an emoji. Elsewhere they are invisible."""
+"""Joiners connect the letters of some scripts and the parts of an emoji. Elsewhere they are invisible."""
 _JOINED = {"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "So", "Sk"}
 
 _UNWANTED = re.compile(f"[{_ACTING}{_UNSEEN}{_JOINERS}]")

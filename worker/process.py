@@ -67,10 +67,11 @@ class WorkerClient:
         *,
         run: Callable[..., None] | None = None,
     ) -> None:
-        """Start the worker process without waiting for it. Commands may be sent at once.
+        """Start the worker process without waiting for it.
 
-        `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
-        `run`: what the process runs, with the arguments of `main`; None: `main`.
+        Commands may be sent at once. `cache_folder` holds the prompt cache on disk; None means that it is only in
+        memory. `hooks_folder` has the user's own hooks. `run` is the function that the process runs, with the arguments
+        of `main`; None means `main`.
         """
         context = multiprocessing.get_context("spawn")
         self._commands = context.Queue()
@@ -187,10 +188,11 @@ def main(
     hooks_folder: Path | None = None,
     beats: Connection | None = None,
 ) -> None:
-    """Run the worker in this process. `commands` carries MessagePack frames; None ends them.
+    """Run the worker in this process.
 
-    `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
-    `beats`: where to send heartbeats; None: nowhere.
+    `commands` carries MessagePack frames; None ends them. `cache_folder` holds the prompt cache on disk; None means
+    that it is only in memory. `hooks_folder` has the user's own hooks. `beats` gets the heartbeats; None means that
+    none are sent.
     """
     print_printable_text()
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")

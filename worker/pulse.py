@@ -45,7 +45,7 @@ class Pulse:
     def __init__(
         self, send: Callable[[Heartbeat], None] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`send` must not block, and is called by two threads. None: heartbeats are not sent."""
+        """`send` must not block, and is called by two threads. None means that no heartbeats are sent."""
         self._send = send
         self._clock = clock
         self._num_beats = 0

@@ -94,10 +94,10 @@ class Server:
         pulse: Pulse | None = None,
         saving_s: float = 1.0,
     ) -> None:
-        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
+        """`cache_folder` holds the prompt cache on disk; None means that it is only in memory.
 
-        `confinement`: what this process gave up. `pulse` is notified of each activity. `saving_s`: how long
-        saving the prompt cache may delay the end.
+        `hooks` are the available hooks. `confinement` says what this process gave up. `pulse` is notified of each
+        activity. `saving_s` is how long saving the prompt cache may delay the end.
         """
         self._saving_s = saving_s
         self._inbox = inbox
@@ -111,7 +111,7 @@ class Server:
         self._questions: deque[Question] = deque()
         """Questions that wait only for their turn."""
         self._long_questions: deque[Question] = deque()
-        """Those with long texts. While these are tokenized, all other work goes on."""
+        """Questions with long texts. While these are tokenized, all other work continues."""
         self._notes: deque[Failed | Done | Overload] = deque()
         """Refusals and replies to `cancel` that wait for their turn."""
         self._running: tuple[Job, Ticket, Iterator[Event | None]] | None = None

@@ -32,8 +32,8 @@ _NO_OUTPUT = 2
 def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, hook_patience_s: float = 5.0) -> int:
     """Run the worker on standard input and output until the input ends, a shutdown, or a signal. Return the exit code.
 
-    `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
-    `hook_patience_s`: how long a hook may take before the worker is ended.
+    `cache_folder` holds the prompt cache on disk; None means that it is only in memory. `hooks_folder` has the user's
+    own hooks. `hook_patience_s` is how long a hook may take before the worker is ended.
     """
     out = _claim_standard_output()
     if out is None:

@@ -1,9 +1,9 @@
 """Imports transformers, which mlx-lm needs, without reading its 1,650 source files at every start.
 
 At each import, transformers searches its source files for the names that they export: once for the package itself, and
-again for its subpackage `models`, when mlx-lm asks for a tokenizer. Both take 0.3 s. The names that were found are kept
-in a file beside Python's own compiled modules, and read from there until transformers changes. If a later version of
-transformers searches in another way, nothing is gained and nothing breaks.
+again for its subpackage `models`, when mlx-lm asks for a tokenizer. Both take 0.3 s. This module keeps the names in a
+file beside Python's own compiled modules, and reads them from there until transformers changes. If a later version of
+transformers searches in another way, this module has no effect.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def import_transformers() -> None:
 
 def prepare_import() -> None:
     """Let a later import of transformers use the names that were kept."""
-    # As mlx-lm does: transformers prints no advice on other libraries.
+    # As in mlx-lm, this keeps transformers from printing advice on other libraries.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     if _SEARCHING not in sys.modules and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
 def are_names_kept() -> bool:
-    """Return whether the next import finds the names in a file; True also where they can't be kept."""
+    """Return whether the next import finds the names in a file, or can't be helped because no file can be written."""
     spec = importlib.util.find_spec("transformers")
     if spec is None or spec.origin is None:
         return True
@@ -68,7 +68,7 @@ class _KeptNames(NamedTuple):
         return cls(path, [str(source), status.st_mtime_ns, status.st_size])
 
     def is_current(self) -> bool:
-        """Return whether the file is there and has the names of this version."""
+        """Return whether the file exists and has the names of this version."""
         with contextlib.suppress(OSError), self.path.open("rb") as file:
             return file.readline() == self._head()
         return False
@@ -146,7 +146,7 @@ def remember_names(searching: Any) -> None:
             names = search(models)
             kept.write(names)
         start = "" if prefix is None else f"{prefix}."
-        # A copy, because the caller may change the value.
+        # Return a copy, because the caller may change the value.
         return {
             needs: {start + module: set(exported) for module, exported in modules.items()}
             for needs, modules in names.items()

@@ -267,7 +267,7 @@ class TrialProcess:
 
 
 def _first_message(received: bytearray) -> tuple[bytes, bytes] | None:
-    """Remove the first message from what was received; return its kind and content, or None if it is not whole."""
+    """Remove the first message from the received bytes; return its kind and content, or None if it is incomplete."""
     if len(received) < _HEADER.size:
         return None
     kind, size = _HEADER.unpack_from(received)
@@ -377,7 +377,7 @@ def serve_if_asked() -> None:
         while len(header := calls.read(_HEADER.size)) == _HEADER.size:
             try:
                 _serve(calls.read(_HEADER.unpack(header)[1]), write_end)
-            except MemoryError:  # none is left for a report
+            except MemoryError:  # no memory is left for a report
                 os._exit(_NO_MEMORY_CODE)
     os._exit(0)
 

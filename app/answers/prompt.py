@@ -101,7 +101,7 @@ Place: TypeAlias = Literal["none", "joined", "new"]
 
 
 def place_of(message: Message, last: Sequence[Message]) -> Place:
-    """Return whether a message is in no turn, joins the last turn (`last` are its messages), or begins a new turn."""
+    """Return whether a message is left out, joins the last turn (`last` are its messages), or begins a new turn."""
     sent = _sent(message)
     if message.role == "root":
         return "none"

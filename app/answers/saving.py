@@ -66,7 +66,7 @@ class Saving(QObject):
         self._late_timer = QTimer(self, interval=_LATE_MS, singleShot=True)
         self._late_timer.timeout.connect(self._show_late)
         self._late_up_to = 0
-        """The flush that was asked for when the timer started."""
+        """The flush that was requested when the timer started."""
         if self._flusher is not None:
             self._flusher.on_asked = self._watch_disk
             self._flush_ended.connect(self._on_flush_ended)
@@ -91,7 +91,7 @@ class Saving(QObject):
         return self._flusher is None or self._flusher.num_done >= number
 
     def save_soon(self) -> None:
-        """Save what has just been streamed within the interval; at once if that is over."""
+        """Save the text that has just streamed in, within the interval; at once if the interval is over."""
         if not self._timer.isActive():
             self._timer.start()
         # While very many events arrive, the timer never fires.
@@ -102,7 +102,7 @@ class Saving(QObject):
             self.save()
 
     def end(self, *messages: Message) -> None:
-        """Save answers that have ended, and what has been streamed."""
+        """Save answers that have ended, and all streamed text."""
         self.ended |= {message.id: message for message in messages}
         self.save()
 

@@ -141,7 +141,7 @@ def _expected(model: LocalModel) -> Iterator[_Expected]:
 
 
 def _tried(model: LocalModel) -> Generator[Checking, None, Sentence | None]:
-    """Load a model in a worker and let it generate a token. Return why that failed; None if it worked."""
+    """Load a model in a worker and let it generate a token. Return why this failed; None if it worked."""
     client = WorkerClient()
     try:
         client.send(LoadModel(request_id="check", model=model.name, cache=CacheOptions(disk_limit_bytes=0)))

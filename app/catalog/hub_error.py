@@ -17,7 +17,7 @@ class HubError(SentenceError):
     """The hub could not be used; the sentence says what happened and what to do."""
 
     def __init__(self, sentence: Sentence, kind: Kind, *, wait_s: float | None = None) -> None:
-        """`wait_s` is after how many seconds the server wants to be asked again; None if it does not say."""
+        """`wait_s` is how long the server asks clients to wait, in seconds; None if it does not say."""
         super().__init__(sentence)
         self.kind = kind
         self.wait_s = wait_s

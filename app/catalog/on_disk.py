@@ -327,7 +327,7 @@ def _gguf_model(
         problem=problem,
     )
     if found is None:
-        # A file that is no GGUF file at all says nothing by its name either.
+        # If a file is not in GGUF format at all, its name says nothing about a model either.
         return None if is_named_by_hash else model
     return msgspec.structs.replace(
         model,

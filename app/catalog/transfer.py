@@ -156,7 +156,7 @@ class Transfer:
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
-                # Whatever failed there: HTTP may still work, and its failures have sentences.
+                # After any failure of Xet, HTTP may still work, and failures of HTTP have sentences.
                 _log.info("Xet failed (%s); HTTP is used from now on", type(error).__name__)
                 self._connection.use_xet = False
             else:

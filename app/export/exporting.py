@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _PREVIEW_CHARACTERS, _PREVIEW_LINES = 20_000, 500
 _PREVIEW_CHARACTERS_PER_LINE = 2_000
 _MAX_NAMES = 5
-"""The most conversations left out that are named."""
+"""The maximum number of conversations that a sentence names as left out."""
 
 
 class NothingToExportError(SentenceError):

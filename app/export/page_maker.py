@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from worker.trial import TrialError, TrialProcess
 
 _SECONDS = 24 * 60 * 60
-"""A long conversation may take minutes; the user can cancel."""
+"""The time limit of one job. A long conversation may take minutes; the user can cancel."""
 _MEMORY_BYTES = 4 << 30
 _RESULT_BYTES = 1 << 20
 _IDLE_S = 20.0
-"""The process ends after this time without work."""
+"""The process ends after it has been idle for this time."""
 _LOOK_S = 0.1
 _PACK_CHARACTERS = 1 << 20
-"""Other threads wait while so much text is packed."""
+"""The number of characters that are packed at a time. Other threads wait meanwhile."""
 _PACK_MESSAGES = 256
 
 
@@ -58,9 +58,10 @@ class PageMaker:
     def make_file(
         self, excerpt: Excerpt, format_: Format, options: Options, paper: Paper | None = None
     ) -> Generator[Progress, None, list[bytes]]:
-        """Return a PDF or a DOCX in pieces, and yield the progress. `paper` is for a PDF; None means A4.
+        """Return a PDF or a DOCX in pieces, and yield the progress.
 
-        Call it in any thread; closing the generator ends the work. Raises `PagesError`.
+        `paper` is for a PDF; None means A4. May be called in any thread. Closing the generator ends the work. Raises
+        `PagesError`.
         """
         from app.export.page_jobs import make_file
 
@@ -75,9 +76,9 @@ class PageMaker:
         return pieces
 
     def make_pictures(self, excerpt: Excerpt, paper: Paper) -> Generator[tuple[int, bytes] | None]:
-        """Yield the pages as pictures, each with the number of its page, and None while there is none.
+        """Yield the pages as pictures, each with the number of its page, and None while no picture is ready.
 
-        It never waits, so that the window's thread can call it. Raises `PagesError`.
+        Never waits, so the window's thread can call it. Raises `PagesError`.
         """
         from app.export.page_jobs import make_pictures
 
@@ -108,9 +109,9 @@ class PageMaker:
         *arguments: object,
         patience_s: float = _LOOK_S,
     ) -> Generator[Any, None, Any]:
-        """Run a function of `page_jobs`; yield what it yields, and return its result.
+        """Run a function of `page_jobs`, and return its result.
 
-        Yield None when nothing has come for `patience_s`.
+        Yields the values that the function yields, and None after `patience_s` without a value.
         """
         from app.export.paper_document import system_fonts
 

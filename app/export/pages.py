@@ -33,10 +33,10 @@ _MARGIN_PX = MARGIN_MM / MM_PER_INCH * DPI
 _BLOCKS_PER_STEP = 32
 _LINE_BREAK = "\u2028"
 _MAX_PAGE_CHARACTERS = 12_000
-"""No page holds more characters."""
+"""A page holds fewer characters than this."""
 _PREVIEW_CHARACTERS = (3_000, 10_000, 30_000, 100_000)
-"""The first page is made of so much of each message, or of more if that does not fill it. While Qt lays out a text,
-other threads wait."""
+"""The numbers of characters of each message from which the first page is made, tried in turn until they fill it. While
+Qt lays out a text, other threads wait."""
 
 
 class FirstPage(Struct, frozen=True):
@@ -201,7 +201,10 @@ def _painted(document: PaperDocument, pixels_per_px: float, name: str | None, *,
 def _begin(
     document: PaperDocument, excerpt: Excerpt, options: Options, max_characters: int | None
 ) -> Generator[None, None, bool]:
-    """Fill at least the first page, with so much of each message; return whether the end was reached."""
+    """Fill at least the first page, with at most `max_characters` of each message.
+
+    Return whether the end of the conversation was reached.
+    """
     document.written = partial(break_long_runs, document)
     for _ in fill(document, excerpt, options, max_characters):
         yield

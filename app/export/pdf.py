@@ -83,7 +83,7 @@ def pictures(excerpt: Excerpt, options: Options, fonts: Fonts, paper: Paper) -> 
     with closing(PaperDocument(fonts)) as document:
         total = 2 * len(excerpt.messages)
         yield from _filled(document, excerpt, options, total)
-        # It is not painted on, but has the size of the pages.
+        # Nothing is painted on it, but it has the size of the pages.
         writer = _writer(QBuffer(), "", paper)
         pixels = _pixels(writer)
         page = yield from lay_out_pages(document, pixels, total)
@@ -101,7 +101,7 @@ def pictures(excerpt: Excerpt, options: Options, fonts: Fonts, paper: Paper) -> 
 
 
 class FewPagesError(Exception):
-    """The document has only so many pages, as the text says, and no wanted one."""
+    """The document has none of the wanted pages. The error's text is its number of pages."""
 
 
 def _wanted(document: PaperDocument, paper: Paper | None) -> range:

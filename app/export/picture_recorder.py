@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 from typing_extensions import override
 
 _MAX_BYTES = 100_000
-"""A picture is ended when it has so many bytes, so that painting it takes a few milliseconds."""
+"""A picture ends when it has this many bytes, so that painting it takes only a few milliseconds."""
 _BYTES_PER_ELEMENT = 20
 _DPI = 96
 _COUNT_BYTES = 4
@@ -32,9 +32,11 @@ class PictureRecorder(QPaintDevice):
     """Paint on it with a `QPainter`, then `take` the pictures. Text is recorded as outlines. Coordinates are pixels."""
 
     def __init__(self, size: QSizeF, units_per_px: float, clip: QRectF | None = None) -> None:
-        """The pictures have whole coordinates of `units_per_px`: fractions would make pages three times as large.
+        """Set the number of units in a pixel.
 
-        `clip`: nothing is painted outside; None means that everything is painted. Other clips are ignored.
+        Coordinates are whole units: fractions would make pages three times as large.
+
+        `clip`: shapes outside it are left out; None means that no shape is left out. Clips of the painter are ignored.
         """
         super().__init__()
         self._size = size
@@ -94,7 +96,7 @@ class _Engine(QPaintEngine):
         self._done.append(bytes(buffer.data().data()))
 
     def _begin_shape(self, num_bytes: int) -> QPainter:
-        """Return the painter of the present picture."""
+        """Return the painter of the current picture."""
         if self._painter is not None and self._num_bytes > _MAX_BYTES:
             self._end_picture()
         if self._painter is None:

@@ -34,7 +34,7 @@ class TrainingFolder:
         self.lost = Losses()
         """The messages of the conversations in `empty` that were left out."""
         self.remarks: list[Sentence] = []
-        """Sentences about the sides and about small files."""
+        """Sentences about how the conversations were divided between the files, and about small files."""
 
     @property
     def paths(self) -> list[Path]:
@@ -83,7 +83,7 @@ class TrainingFolder:
                 yield number
 
     def _settle(self, folder: Path) -> None:
-        """Let `train.jsonl` have the lines if there are none for it, and say what a trainer needs to know."""
+        """If no conversation is for training, move all lines to `train.jsonl`. Add the remarks."""
         if self._num_lines[TRAIN] == 0:
             (folder / VALID).replace(folder / TRAIN)
             self._num_lines = {TRAIN: self._num_lines[VALID], VALID: 0}

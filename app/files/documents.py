@@ -26,7 +26,7 @@ Part: TypeAlias = tuple[str, str]
 _MAX_ENTRY_BYTES = 50_000_000
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _NOT_OF_PAGES = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
-"""Python's encodings that no browser supports; some are very slow, or can produce any character."""
+"""Python's encodings that no browser supports. Some are very slow, or can produce any character."""
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r"^#{1,2} +(?P<title>.+?) *#*$", re.MULTILINE)
 _MAX_TITLE_CHARS = 80

@@ -76,7 +76,8 @@ class Database:
         self._connection = connection
         self.why_read_only = why_read_only
         self.flush_later: Callable[[], None] | None = None
-        """Called after a change that must survive a power failure; None: each such change waits for the disk."""
+        """Called after a change that must survive a power failure. None means that each such change waits for the
+        disk."""
         self._afterwards: set[Callable[[], None]] = set()
         # Read text that a broken disk has damaged, rather than refuse it.
         connection.text_factory = _decoded

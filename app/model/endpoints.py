@@ -26,7 +26,7 @@ class Prices(Struct, frozen=True, kw_only=True):
     prompt: _Price
     answer: _Price
     kept: _Price | None = None
-    """The price of prompt tokens that the server had kept; None: the same as of other prompt tokens."""
+    """The price of prompt tokens that the server had cached; None means the same price as for other prompt tokens."""
     currency: Annotated[str, Meta(max_length=8)] = ""
 
     def cost(self, prompt_tokens: int, kept_tokens: int, new_tokens: int) -> float:
@@ -118,9 +118,10 @@ def find(endpoints: Iterable[Endpoint], name: str) -> tuple[Endpoint, str] | Non
 
 
 def capabilities_of(endpoints: Iterable[Endpoint], name: str) -> Collection[str] | None:
-    """Return the capabilities that a model had when it was last used; None for a model of this machine: all of them.
+    """Return the capabilities that a model had when it was last used.
 
-    A model that was never used, or whose server was removed, has none that is known.
+    None means all capabilities: the model runs on this machine. The result is empty for a model that was never used, or
+    whose server was removed.
     """
     if EndpointModel.parse(name) is None:
         return None

@@ -49,7 +49,7 @@ class Flusher:
         return max((self._numbers.get(message_id, 0) for message_id in message_ids), default=0)
 
     def waiting(self, up_to: int | None = None) -> set[MessageId]:
-        """Return the messages of flushes up to `up_to` (None: of all) that may not be on the disk yet."""
+        """Return the messages of flushes up to `up_to` (None means all flushes) that may not be on the disk yet."""
         done = self.num_done
         self._numbers = {message_id: number for message_id, number in self._numbers.items() if number > done}
         return {message_id for message_id, number in self._numbers.items() if up_to is None or number <= up_to}

@@ -54,13 +54,14 @@ class Graft(Struct, frozen=True, kw_only=True):
     id: int | None = None
     """The wanted id, used if it is free; None means any id."""
     source: Source | None = None
-    """Where it comes from; None: it is a copy, which is not known by its source."""
+    """Where the conversation comes from. None means that it is a copy, which later imports do not recognise."""
     is_part: bool = False
-    """Whether it is a branch of a conversation whose own file has its name and the branch that is shown."""
+    """Whether this is a branch of a conversation that has a file of its own. That file has the name and the visible
+    branch."""
     origin: Origin | None = None
-    """The other program's conversation that it was, if it comes from one of Bough's own files."""
+    """The conversation of another program from which a conversation in one of Bough's own files was imported."""
     keys: Mapping[MessageId, int] | None = None
-    """How the messages are recognised; None: by their places and times."""
+    """The keys by which the messages are recognised. None means that they are recognised by their places and times."""
 
 
 class Grafts:
@@ -69,7 +70,7 @@ class Grafts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.sources = Sources(database)
-        """Which conversations of files the store already has."""
+        """Finds the conversations of files that the store already has."""
         self._projects: dict[int, str] = {}
         """The folders that became projects, by the imported conversations that caused it."""
 
@@ -81,19 +82,24 @@ class Grafts:
         return rows[0][0]
 
     def add(self, grafts: Sequence[Graft], offset: int | None = None) -> list[int]:
-        """Add conversations, all or none. Return their ids. `offset`: None means that they share no messages."""
+        """Add conversations, all or none.
+
+        Return their ids. `offset` is added to the messages' ids; None means that the conversations share no messages.
+        """
         with self._database.durably():
             return [self._add(graft, offset) for graft in grafts]
 
     def update(self, grafts: Sequence[Graft]) -> Counter[Sentence]:
-        """Add what is new in conversations that the store knows, all or nothing. Return remarks about what was kept.
+        """Add everything new to conversations that the store already has, all or nothing.
+
+        Return remarks about what was kept.
 
         Messages, names and places that the user has changed or deleted stay as they are.
         """
         remarks: Counter[Sentence] = Counter()
         with self._database.durably():
             for graft in grafts:
-                # An earlier one of the list may be an older version of the same conversation.
+                # An earlier graft in the list may be an older version of the same conversation.
                 known = self.sources.known(graft)
                 if known is not None and known.conversation_id is not None:
                     self._update(graft, known, known.conversation_id, remarks)
@@ -176,7 +182,7 @@ class Grafts:
         }
         base = self._branch_shown(known)
         for parent_id in {ids[message.parent_id] for message in news.messages if message.parent_id in ids}:
-            # All conversations go on showing what they show now, but this one grows at its end.
+            # All other conversations continue to show the same messages. This one grows at its end.
             is_end = not self._database.rows("SELECT 1 FROM message WHERE parent_id = ? LIMIT 1", (parent_id,))
             self._database.write(PIN_OTHER_VIEWS, (parent_id, conversation_id if is_end else None))
         for message in news.messages:
@@ -203,7 +209,7 @@ class Grafts:
     def _change(
         self, messages: Sequence[Message], known: Known, keys: Mapping[MessageId, int], remarks: Counter[Sentence]
     ) -> None:
-        """Write messages whose text has changed in the file, unless the user has changed them too."""
+        """Write the messages whose text has changed in the file, except those that the user has changed, too."""
         ids = {message.id: found for message in messages if (found := known.ids[keys[message.id]]) is not None}
         now = self.sources.texts(list(ids.values()))
         for message in messages:

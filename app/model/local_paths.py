@@ -1,6 +1,6 @@
-"""Leaves this computer's folders out of what others get: of an absolute path, only the last name stays.
+"""Removes this computer's folders from exports: an absolute path becomes its last name.
 
-Texts of messages are never changed: what the user or a model wrote is theirs.
+The texts of messages are never changed, because they belong to the user.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ def shareable_settings(settings: GenerationSettings) -> GenerationSettings:
 def folders_of(names: Iterable[str]) -> set[str]:
     """Return the folders in which absolute paths lie."""
     found = {str(path_type(name).parent) for name in names if (path_type := _path_type(name)) is not None}
-    # Nothing is left out because of a folder at the very top.
+    # A folder at the very top reveals nothing, so it is not removed.
     return {folder for folder in found if len(folder) > len("C:\\")}
 
 
 def _changed(record: Record, folders: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of a record that contain folders, without them."""
+    """Return the changed values of those fields of a record that contain folders."""
     new: dict[str, Any] = {
         "model": name_of(record.model),
         "hooks": tuple(map(name_of, record.hooks)),

@@ -46,9 +46,10 @@ def have_more(backups: Backups, erased: Container[int] = ()) -> bool:
 
 
 def to_show(backups: Backups) -> Iterator[Path]:
-    """Yield the sound backups: those with at least half as many messages as the fullest, newest first, then the others.
+    """Yield the sound backups in the order in which to try them.
 
-    Backups that were made after a loss may hold little.
+    Those with at least half as many messages as the fullest come first, newest first, because backups made after a loss
+    may contain little.
     """
     sizes = {file: backups.num_messages(file) for file in backups.files()}
     fullest = max(sizes.values(), default=0)

@@ -172,12 +172,12 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     num_calls: int = 0
     """The number of notes below this answer that are its tool calls."""
     content: str | None = None
-    """The text of an answer without its reasoning and calls; None: the message's text."""
+    """The text of an answer without its reasoning and calls; None means the message's text."""
     reasoning: str = ""
     written: str | None = None
-    """The text of an answer with its reasoning and calls, as the model generated it; None: the message's text."""
+    """The text of an answer with its reasoning and calls, as the model generated it; None means the message's text."""
     token_ids: tuple[int, ...] = ()
-    """The tokens of `written`; empty: those of the record."""
+    """The tokens of `written`; if empty, they are the tokens of the record."""
 
 
 class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -263,7 +263,10 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 def with_error(record: Record | None, error: Sentence | None) -> Record:
-    """Return `record` for an answer that failed or was interrupted. `error`: the reason; None: the user stopped it."""
+    """Return `record` for an answer that failed or was interrupted.
+
+    `error` is the reason; None means that the user stopped it.
+    """
     text, parts = (None, None) if error is None else (str(error), error.parts)
     return structs.replace(record or Record(), error=text, error_parts=parts, reason=None, stop=None)
 

@@ -61,7 +61,8 @@ class MessageTable:
         self.flusher: Flusher | None = None
         """Tracks the changed messages until they are on the disk."""
         self.on_waiting: Callable[[], None] | None = None
-        """Called after a long text was written, which waits for the search index; None: `Upkeep` sees it at times."""
+        """Called after a long text was written, which must still be added to the search index. None means that `Upkeep`
+        finds it in its next round."""
 
     def take_problems(self) -> list[Sentence]:
         """Return sentences about messages that could not be read since the last call."""
@@ -84,7 +85,7 @@ class MessageTable:
     def _has_lost(self, tree: Tree, choices: Choices) -> bool:
         """Return whether a message that was once shown does not lead to a root.
 
-        One that was pruned does. A message is never deleted before those below it.
+        A pruned message does lead to one, because a message is never deleted before the messages below it.
         """
         hidden = {message_id for pair in choices.items() for message_id in pair if message_id not in tree}
         try:

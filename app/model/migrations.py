@@ -385,7 +385,7 @@ def definitions(version: int) -> Mapping[tuple[str, str], str]:
 
 
 def flaws(database: sqlite3.Connection) -> list[str]:
-    """Return which tables, columns, triggers and views are missing or changed, and what is added and does harm.
+    """Return which tables, columns, triggers and views are missing or changed, and which additions do harm.
 
     Triggers and views are programs, which may change messages or never end. Views that do not replace a table are
     harmless. So are added columns that may be empty.
@@ -400,7 +400,7 @@ def flaws(database: sqlite3.Connection) -> list[str]:
         for (kind, name), sql in expected.items()
         if kind != "table" and found.get((kind, name), sql) != sql
     ]
-    # Those of older versions are found out by the next migration, in a transaction.
+    # Missing columns of older versions are found by the next migration, in a transaction.
     columns = _flaws_of_columns(database) if version_of(database) == len(MIGRATIONS) else []
     return missing + columns + added + changed
 

@@ -1,6 +1,6 @@
 """The parents of messages, in memory, because SQLite takes a tenth of a second to walk up 100,000 messages.
 
-Links never change, and ids are never given out again, so what was read once stays right.
+Links never change, and ids are never used again, so links that were read once stay valid.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from app.model.database import Database
 from app.model.message import MessageId
 
 _MAX_READ = 5_000
-"""If the lines that a search needs have more messages than this, the links of all messages are read."""
+"""If a search needs the links of more messages than this, the links of all messages are read."""
 _MAX_ID = 1 << 23
 """Larger ids come from damage. A store with one has a dictionary instead of an array."""
 
 _Links: TypeAlias = "array[int] | dict[MessageId, MessageId]"
-"""The parent of each message by its id; 0: none."""
+"""The parent of each message by its id; 0 means that it has no parent."""
 
 
 class ParentLinks:
@@ -31,16 +31,17 @@ class ParentLinks:
         self._all: array[int] | None = None
 
     def first_above(self, message_ids: Iterable[MessageId], ends: dict[MessageId, int]) -> Mapping[MessageId, int]:
-        """Find for each message the first of `ends` on the way up, itself included; return `ends` with its value.
+        """Find the nearest message of `ends` at or above each message.
 
-        The value is 0 if there is none. `ends` gets these messages, too, so that no way is gone twice.
+        Return `ends` with the values found. A message without such an end gets the value 0. All messages on the way are
+        added to `ends`, too, so that no link is followed twice.
         """
         wanted = sorted(each for each in message_ids if each not in ends)
         links = self._above(wanted)
         ends[0] = 0
         for message_id in wanted:
             here = message_id
-            # Damaged links may be a circle, or lead nowhere.
+            # Damaged links may form a cycle or lead nowhere.
             with contextlib.suppress(LookupError):
                 for _ in range(len(links) + 1):
                     if here in ends:
@@ -53,7 +54,7 @@ class ParentLinks:
         """Yield a message and all above it, the topmost last."""
         links = self._above([message_id])
         here = message_id
-        # Damaged links may be a circle, or lead nowhere.
+        # Damaged links may form a cycle or lead nowhere.
         with contextlib.suppress(LookupError):
             for _ in range(len(links) + 1):
                 if not here:
@@ -62,7 +63,7 @@ class ParentLinks:
                 here = links[here]
 
     def _above(self, message_ids: Iterable[MessageId]) -> _Links:
-        """Return the links of these messages and of all above them, and maybe of others."""
+        """Return the links of these messages and of all their ancestors, and perhaps of others."""
         if self._all is None:
             rows = self._database.rows(
                 "WITH RECURSIVE line (id, parent_id) AS (SELECT id, parent_id FROM message "

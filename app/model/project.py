@@ -26,7 +26,7 @@ class Project(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     """The model of its conversations; empty means the model that is chosen for new conversations."""
     generation: GenerationSettings | None = None
-    """None: the default settings."""
+    """None means the default settings."""
 
     @property
     def file_texts(self) -> list[str]:

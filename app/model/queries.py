@@ -96,7 +96,7 @@ def message_in(row: tuple[Any, ...]) -> tuple[Message, Sentence | None]:
 
 
 def _time(value: object) -> int | None:
-    """Return a stored time in milliseconds. Times that no clock can have, as after damage, become 0: unknown."""
+    """Return a stored time in milliseconds. Impossible times, which damage may cause, become 0, which means unknown."""
     if not isinstance(value, int):
         return None
     return value if 0 <= value <= MAX_MS else 0

@@ -25,14 +25,14 @@ from app.model.thoughts import without_marks
 _NUM_RANKED = 500
 """Only this many of the newest matches are ranked, so that searching for a letter in every message stays fast."""
 _RANKED_CHARS = 4000
-"""Words are counted in the first so many characters of a message."""
+"""Only this many characters at the beginning of a message are searched for the number of its matching words."""
 
 _MAX_ID = 2**63 - 1
 _FACT = "\ue100"
-"""Role and month stand behind this character in the index (`migrations.py`)."""
+"""In the index, the role and the month of a message follow this character (see `migrations.py`)."""
 
 _K, _B = 1.2, 0.75
-"""The usual parameters of BM25: how soon more of a word count for nothing, and how much short texts are preferred."""
+"""The usual parameters of BM25: how soon repetitions of a word stop counting, and how much short texts rank higher."""
 
 
 class Filters(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Search:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all messages are in the index. If not, the oldest or long ones are not found yet.
+        """Whether all messages are in the index. If not, old or long messages are not found yet.
 
         See `search_renewal`.
         """
@@ -81,7 +81,7 @@ class Search:
     def find(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
         """Return the messages of all branches that match `typed`, best first. Raises `StoreError`.
 
-        If `typed` is empty, all messages that pass the filters match; without any filters, none.
+        If `typed` is empty, all messages that pass the filters match. Without filters, no message matches then.
         """
         try:
             return self._find(typed, filters, limit)
@@ -95,7 +95,7 @@ class Search:
         return list(dict.fromkeys(self._links.upwards(message_id)))[::-1]
 
     def begin_again(self) -> None:
-        """Empty the index and begin to write it again; `Upkeep` goes on with it."""
+        """Empty the index and begin to write it again; `Upkeep` continues this."""
         self._database.begin_search_renewal()
 
     def rebuild(self) -> None:
@@ -132,12 +132,12 @@ class Search:
         """Return the ids of the newest `number` matches below the id `before`, newest first."""
         match = " AND ".join(part for part in (query.match, _facts(filters)) if part)
         if match:
-            # A join would read each message. Only for exact times it has to.
+            # A join reads each message, which is necessary only for exact times.
             is_timed = filters.since_ms is not None or filters.until_ms is not None
             sql = "SELECT message_text.rowid AS id FROM message_text " + (
                 "CROSS JOIN message ON message.id = message_text.rowid " if is_timed else ""
             )
-            # Of messages that wait, the index has what they once were.
+            # Messages that wait to be indexed have outdated entries in the index.
             where = "message_text MATCH ? AND message_text.rowid NOT IN (SELECT id FROM search_waiting)"
             column = "message_text.rowid"
         else:
@@ -150,9 +150,10 @@ class Search:
         return [row[0] for row in rows]
 
     def _ranked(self, ids: list[MessageId], query: Query) -> list[MessageId]:
-        """Return messages in the order of BM25, without the rarity of words, which all of them have; else newest first.
+        """Return messages in the order of BM25.
 
-        Words are counted as letters in a row, as typed.
+        The rarity of words is ignored, because all these messages have all words. Occurrences are counted as
+        substrings. Words of up to two letters are ignored; if there are no others, the order is kept.
         """
         forms = ((indexed(term.text) or term.text).lower() for term in query.terms)
         words = [form for form in forms if len(form) > 2]
@@ -217,9 +218,10 @@ class Search:
 
 
 class _Homes:
-    """Which conversation shows a message: the one whose own part has it, or else the last used that begins below it.
+    """Finds the conversation that shows a message.
 
-    A pruned message hides all below it.
+    This is the one whose own part contains the message, else the last used one that begins below it. A pruned message
+    hides everything below it.
     """
 
     def __init__(self, database: Database, links: ParentLinks) -> None:
@@ -234,7 +236,7 @@ class _Homes:
         self._below: dict[MessageId, int] | None = None
 
     def of(self, message_ids: Sequence[MessageId]) -> dict[MessageId, int]:
-        """Return the conversation of each message, by their ids; 0: none."""
+        """Map the id of each message to the id of its conversation; 0 means that no conversation shows it."""
         found = self._links.first_above(message_ids, self._ends)
         homes = {each: found[each] for each in message_ids}
         if not all(homes.values()):
@@ -270,7 +272,10 @@ def _has_no_time(filters: Filters) -> bool:
 
 
 def _facts(filters: Filters) -> str:
-    """Return what the index must have, for FTS5; empty without such limits. Times are limited to months."""
+    """Return the FTS5 expression for the filters by role, model and time; empty without them.
+
+    It limits times only to whole months.
+    """
     parts: list[str] = []
     if filters.role is not None:
         parts.append(f'"{_FACT}{filters.role}"')
@@ -303,7 +308,7 @@ def _month(time_ms: int) -> str:
 
 
 def _beginnings(first: str, last: str, before: str = "") -> list[str]:
-    """Return the beginnings that exactly the numbers from `first` to `last`, of the same length, have."""
+    """Return the shortest prefixes that match exactly the numbers from `first` to `last`, which are equally long."""
     if not first or (set(first) == {"0"} and set(last) == {"9"}):
         return [before] if first <= last else []
     low, high = first[0], last[0]

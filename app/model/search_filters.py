@@ -2,7 +2,7 @@
 
     heap is:starred is:pinned from:you model:guide after:2026-01-31 before:2026-03-01
 
-All other words, and filters with unknown values, are searched for as text. A day that is none is an error.
+All other words, and filters with unknown values, are searched for as text. An invalid day is an error.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Prepares text for the search index, and parses queries. Independent of the database.
 
-Words are runs of letters and digits, and signs between them are as good as a space. But a sign of `+ # _ @ $` that is
-typed at a word, and a point before one, must stand at the word: `C` finds C++, and `C++` finds only C++. Letters are
-compared without capitals, and without the marks that people leave out: ё is е, ł is l, ß is ss, á is a. й is not и, and
-ä is a, but not ae. Signs alone, such as `->`, must occur as typed. docs/decisions.md says why.
+Words are runs of letters and digits. Signs between words count as a space, with one exception: if the query has one of
+the signs `+ # _ @ $` next to a word, or a point before a word, the message must have it there, too. So `C` finds C++,
+but `C++` finds only C++. Case is ignored, and so are the accents that people leave out: ё equals е, ł equals l, ß
+equals ss, á and ä equal a. But й differs from и, and ä from ae. A query of signs alone, such as `->`, must occur as
+typed. docs/decisions.md gives the reasons.
 
 Scripts without spaces (Chinese, Japanese, Thai and others, and Korean, whose words have endings) are indexed with each
-character as a word. A query in them is a phrase, so any run of characters can be found.
+character as a word. A query in such a script is a phrase, so any run of characters can be found.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from worker.normalizing import normalized
 
 _MAX_TERMS = 32
 MAX_SIGNS = 8
-"""This many signs of a row are compared."""
+"""Of consecutive signs, only this many are compared."""
 _MAX_SIGN_WORDS = 50_000
-"""So many different signs of a text are in the index. Only texts of nothing but random signs have more."""
+"""At most this many different signs of a text are in the index. Only texts of random signs have more."""
 
 MAX_CHARS_AT_ONCE = 8_000
-"""A longer text waits for the background. To index so many characters takes 1 to 15 ms."""
+"""A longer text is indexed later, in the background. Indexing this many characters takes 1 to 15 ms."""
 WAITING = "ё"
-"""Stands for the form of a text that waits. No text has it, because ё is indexed as е. Migrations contain it, too."""
+"""Replaces the form of a text that will be indexed later. No text has this form, because ё is indexed as е. Migrations
+contain it, too."""
 _PIECE_CHARS = 20_000
 """Long texts are read in pieces of this size, because no other thread runs during a step of `re`."""
 
@@ -50,26 +52,28 @@ _POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640
 _FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
 """Compatibility forms: ligatures, letters of full or half width."""
 _CUT = "[ \t\n\r\u0e01-\u0e2e\u3041-\u3096\u4e00-\u9fff\uac00-\ud7a3]"
-"""Spaces, and letters that stand by themselves, whatever is before them: Thai, kana, Han, Hangul."""
+"""Spaces, and letters that never combine with the characters before them: Thai, kana, Han, Hangul."""
 _LETTERS = (
     "ёе ЁЕ ѐе ЀЕ ѝи ЍИ "  # Cyrillic
     "łl ŁL øo ØO đd ĐD ħh ĦH ŧt ŦT ıi ßss ẞSS æae ÆAE œoe ŒOE "  # Latin letters that Unicode does not take apart
     "آا أا إا ٱا ىي یي کك"  # Arabic: alef with and without hamza, the forms of yeh and kaf
 )
-"""Pairs of a letter and what it is compared as. The index itself removes the accents of Latin letters."""
+"""Each letter is followed by the letters as which it is indexed. The index itself removes the accents of Latin
+letters."""
 _TYPED = r'"([^"]*)("?)|(\S+)'
 
 _WORD = r"[^\W_]"
 _PARTS = rf"(?P<word>{_WORD}+)|(?P<sign>[+#_@$])(?P=sign)*|\.(?=[^\W\d_])"
-"""Words, and the signs that count at a word: one repeated, or a point before a letter."""
+"""Matches words, and the signs that count next to a word: one sign, perhaps repeated, or a point before a letter."""
 _SIGNS = r"(?:[^\w\s]|_)+"
 _PRIVATE = 0xE000
-"""The first of 256 private characters of Unicode, which stand for a sign's bytes. The index takes them for letters."""
+"""The first of 256 private characters of Unicode, which represent the bytes of signs. The index treats them as
+letters."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A word or a phrase. If `is_open`, longer words match, too, as for the word that is being typed."""
+    """A word or a phrase. `is_open` means that longer words match, too, as for the word that is being typed."""
 
     text: str
     is_open: bool
@@ -87,7 +91,7 @@ class Query:
 
 
 def at_once(text: str) -> tuple[str | None, str | None]:
-    """Return the form and the signs of a text for the index; those of a waiting text if the text is long."""
+    """Return the form and the signs of a text for the index. A long text gets the placeholder `WAITING`."""
     return (WAITING, None) if len(text) > MAX_CHARS_AT_ONCE else (indexed(text), signs(text))
 
 
@@ -100,9 +104,10 @@ def indexed(text: str) -> str | None:
 
 
 def signs(text: str) -> str | None:
-    """Return the signs of a text for the index, each once: those at words with the words; None without any.
+    """Return the signs of a text for the index, each once; None if it has none.
 
-    Of a row of signs, each end of it is there: any part of the row is the beginning of one of them.
+    Signs next to a word are returned with the word. For a row of signs, every suffix of the row is returned, so that
+    any part of the row is the prefix of a suffix.
     """
     found: dict[str, None] = {}
     rows: dict[str, None] = {}
@@ -134,7 +139,7 @@ def parse_query(typed: str) -> Query:
     for term in terms:
         form = indexed(term.text) or term.text
         if has_letters(form):
-            # The word or the row of signs at the end of an unfinished term may go on.
+            # The word or the row of signs at the end of an unfinished term may continue.
             words.append(_phrase(form) + ("*" if term.is_open and has_letters(form[-1]) else ""))
             marks += [
                 _phrase(token) + ("*" if term.is_open and end == len(form) else "")
@@ -168,9 +173,9 @@ def excerpt(text: str, query: Query, *, length: int = 160) -> tuple[str, tuple[t
 
 
 def has_letters(text: str) -> bool:
-    """Return whether a text has anything that the index takes for a letter or digit.
+    """Return whether a text has a character that the index treats as a letter or digit.
 
-    Marks are a part of a letter, but those of scripts without spaces are indexed by themselves.
+    A mark is a part of its letter, but marks of scripts without spaces are indexed by themselves.
     """
     return any(
         unicodedata.category(each)[0] in "LN" or (unicodedata.category(each)[0] == "M" and re.match(_UNSPACED, each))
@@ -179,9 +184,9 @@ def has_letters(text: str) -> bool:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that can be indexed one by one; a piece ends before a space, or a letter of such scripts.
+    """Yield a text in pieces that can be indexed one by one.
 
-    Text of signs alone, or of marks, is one piece.
+    A piece ends before one of the characters of `_CUT`. Text without any of them is one piece.
     """
     start = 0
     while (cut := re.compile(_CUT).search(text, start + _PIECE_CHARS)) is not None:
@@ -196,12 +201,12 @@ def _form(text: str) -> str:
     form = re.sub(_FORMS, lambda found: normalized("NFKC", found[0]), text)
     form = normalized("NFC", re.sub(_POINTS, "", form))
     form = _letters_pattern().sub(lambda found: _letters()[found[0]], form)
-    # A run at a time, which is ten times faster than a character at a time.
+    # Replace a run at a time, which is ten times faster than a character at a time.
     return re.sub(f"{_UNSPACED}+", lambda found: f" {'  '.join(found[0])} ", form)
 
 
 def _signed_words(form: str) -> list[tuple[str, int]]:
-    """Return the words with signs at them, each as a word of the index, and where it ends in the text."""
+    """Return the words with signs next to them, each as a word of the index, with its end in the text."""
     if re.search(r"[+#_@$]|\.[^\W\d_]", form) is None:
         return []
     found: list[tuple[str, int]] = []

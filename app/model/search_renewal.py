@@ -1,8 +1,9 @@
-"""Writes into the search index: long messages, and all messages from the newest down after it was emptied.
+"""Writes long messages into the search index, and all messages after the index was emptied.
 
-It works in small transactions. The store says how far it is (`search_progress`) and which messages above that wait
-(`search_waiting`), so the work may end at any moment and goes on where it was. Messages that wait or are not reached
-yet are not found; all others are, and the index takes part in every change of them.
+It works in small transactions, from the newest message to the oldest. The store records the progress
+(`search_progress`) and the messages that were left for later (`search_waiting`), so the work may stop at any moment and
+is continued later. Search does not find these messages, nor those that were not reached yet. It finds all others, and
+triggers keep their entries up to date.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from app.model.search_index import WAITING, at_once, indexed, signs
 
 _SLICE = 200
 _SLICE_CHARS = 200_000
-"""A slice ends at so many messages or characters. It is written in some ten milliseconds."""
+"""A slice ends at this many messages or characters. Writing it takes some ten milliseconds."""
 _AT_ONCE = 5
-"""So many slices are written at once where an index begins: small stores never have a part of one."""
+"""This many slices are written at once when an index is begun, so small stores never have an incomplete index."""
 
-# SQLite takes CROSS JOIN in this order. Otherwise it reads all messages and looks for each of them among the few that
-# wait: with a million messages, the index took 14 minutes for that alone.
+# CROSS JOIN makes SQLite start with the few messages that wait. Otherwise it would read all messages for each step,
+# which took 14 minutes with a million messages.
 _WAIT = (
     f"FROM search_waiting CROSS JOIN message USING (id) WHERE indexed = '{WAITING}' AND state <> 'streaming' LIMIT 1"
 )
 UNFINISHED = f"SELECT 1 FROM search_progress WHERE above_id > 0 UNION ALL SELECT 1 {_WAIT}"
-"""Has a row if messages are missing in the index."""
+"""This query has a row if messages are missing in the index."""
 
 
 def begin_renewal(connection: sqlite3.Connection) -> None:
@@ -49,14 +50,14 @@ def is_renewed(connection: sqlite3.Connection) -> bool:
 
 
 def renew_slice(connection: sqlite3.Connection) -> bool:
-    """Write the next messages into the index. Return whether all are there now."""
+    """Write the next messages into the index. Return whether all messages are in it now."""
     if not _write_waiting(connection):
         _renew_slice(connection)
     return is_renewed(connection)
 
 
 def renew_first(connection: sqlite3.Connection) -> None:
-    """Write the newest messages into the index: all of a small store but for long ones, which wait."""
+    """Write the newest messages into the index. Long ones wait. In a small store, these are all messages."""
     for _ in range(_AT_ONCE):
         _renew_slice(connection)
 
@@ -92,7 +93,7 @@ def _empty(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
     except sqlite3.DatabaseError:
-        # FTS5 can't empty a damaged index. This is what an empty one has.
+        # FTS5 can't empty a damaged index. These are the rows of an empty one.
         for table in ("data", "idx", "docsize"):
             connection.execute(f"DELETE FROM message_text_{table}")
         connection.execute("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")

@@ -36,7 +36,7 @@ Motion: TypeAlias = Literal["system", "less"]
 
 MAX_RECENT_MODELS = 8
 MAX_MODELS = 1000
-"""The most models whose settings and draft models are kept."""
+"""The settings and draft models of at most this many models are kept."""
 MAX_PRESETS = 1000
 MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80

@@ -1,8 +1,9 @@
 """Recognises imported conversations that the store already has, and finds what is new in them.
 
-A conversation is known by the program that its file comes from and its id there, and each of its messages by a key: a
-number made of the message's id there. A file without ids is known by a digest of all its content. Conversations of
-Bough's own files have an id that is the same in all stores, and their messages are known by their places and times.
+A conversation is identified by the program of its file and its id in that program, and each of its messages by a key,
+which is a number made from the message's id there. A file without ids is identified by a digest of all its content.
+Conversations in Bough's own files have an id that is the same in all stores, and their messages are identified by their
+places and times.
 """
 
 from __future__ import annotations
@@ -63,13 +64,14 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """Where a conversation of another program comes from, as a `.bough` file tells it."""
+    """Where a conversation of another program comes from, as stored in a `.bough` file."""
 
     program: str
     key: str
     head: Head
     messages: tuple[tuple[str, str, MessageId | None], ...] = ()
-    """The key and the digest of each message, both in hexadecimal digits, and its id; None: it was deleted."""
+    """For each message its key and its digest, both in hexadecimal digits, and its id. An id of None means that it was
+    deleted."""
 
     def among(self, message_ids: Container[MessageId]) -> Origin:
         """Return the origin of some of the messages."""
@@ -84,13 +86,13 @@ class Known(Struct, kw_only=True):
     """None if it is not in the store yet."""
     name: str
     is_whole: bool = False
-    """Whether all of its content is known, so that nothing in the file can be new."""
+    """Whether all of its content is known, so that the file can't contain anything new."""
     head: Head | None = None
     """None for conversations of Bough's own files."""
     digests: dict[int, int] = field(default_factory=dict[int, int])
     """The digests of the messages as they were last imported, by the messages' keys."""
     ids: dict[int, MessageId | None] = field(default_factory=dict[int, MessageId | None])
-    """The ids of messages in the store, by their keys. None: the message was deleted there."""
+    """The ids of messages in the store, by their keys. None means that the message was deleted there."""
 
 
 class News(NamedTuple):
@@ -101,7 +103,7 @@ class News(NamedTuple):
     changed: list[Message]
     """Messages whose text has changed in the file since it was last imported."""
     num_below_deleted: int
-    """How many new messages are below a message that the user has deleted; they are left out."""
+    """The number of new messages below a message that the user has deleted. They are left out."""
     is_renamed: bool
     """Whether the name, folder, pin or archiving has changed in the file since it was last imported."""
 
@@ -110,13 +112,13 @@ class News(NamedTuple):
 
 
 class Sources:
-    """Where the conversations of one store come from. Methods raise `StoreError`."""
+    """Records where the conversations of one store come from. Methods raise `StoreError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def known(self, graft: Graft) -> Known | None:
-        """Return what the store has of a conversation, unless it is in the trash; None if it has none of it."""
+        """Return what the store knows about a conversation; None if it lacks it or has it only in the trash."""
         source = graft.source
         if source is None:
             return None
@@ -144,9 +146,10 @@ class Sources:
     def remember(
         self, graft: Graft, conversation_id: int, ids: Mapping[MessageId, MessageId], head: Head | None = None
     ) -> None:
-        """Note where a conversation and some of its messages come from.
+        """Record where a conversation and some of its messages come from.
 
-        `ids`: their ids in the store. `head`: the conversation's fields in its own file; None: this file has them.
+        `ids` are their ids in the store. `head` are the conversation's fields in its own file; None means that this is
+        its own file.
         """
         source = graft.source
         if source is None or source.program == OURS:
@@ -169,7 +172,10 @@ class Sources:
         )
 
     def origin(self, conversation_id: int, message_ids: Container[MessageId]) -> Origin | None:
-        """Return where a conversation comes from; None if it was not imported. All but `message_ids` are deleted."""
+        """Return where a conversation comes from; None if it was not imported.
+
+        Messages other than `message_ids` count as deleted.
+        """
         rows = self._database.rows(
             "SELECT program, key, head FROM source WHERE conversation_id = ?", (conversation_id,)
         )
@@ -191,12 +197,15 @@ class Sources:
         )
 
     def adopt(self, origin: Origin, conversation_id: int, ids: Mapping[MessageId, MessageId]) -> None:
-        """Note the origin that a `.bough` file tells. `ids`: the messages' ids in the store, by those in the file."""
+        """Record the origin that a `.bough` file contains.
+
+        `ids` maps the messages' ids in the file to those in the store.
+        """
         self._database.write(
             "INSERT INTO source VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (conversation_id, origin.program, origin.key, msgspec.json.encode(origin.head).decode()),
         )
-        # The store may know the conversation by another origin.
+        # The store may have another origin for the conversation.
         self._database.write_many(
             "INSERT INTO source_message SELECT conversation_id, ?, ?, ? FROM source "
             "WHERE conversation_id = ? AND program = ? AND key = ? ON CONFLICT DO NOTHING",
@@ -232,7 +241,7 @@ class Sources:
 
 
 def news_of(graft: Graft, known: Known) -> News:
-    """Return what a store does not have of a conversation that it knows."""
+    """Return the part of a known conversation that a store does not have."""
     if known.is_whole:
         return News([], [], 0, is_renamed=False)
     keys = keys_of(graft)

@@ -110,7 +110,7 @@ class Store:
         self.kept_requests = KeptRequests(self._database, self.messages, self.conversations, self.preparations)
         """Requests of other programs."""
         self.flusher: Flusher | None = None
-        """Flushes changes to the disk in the background; None: each change waits until it is on the disk."""
+        """Flushes changes to the disk in the background. None means that each change waits until it is on the disk."""
 
     def close(self) -> None:
         if self.flusher is not None:

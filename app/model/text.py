@@ -80,7 +80,7 @@ _LANGUAGES = {
 def language_of(text: str, usual: str) -> str:
     """Return the tag (BCP 47) of a text's probable language, by its letters.
 
-    It is the language `usual`, unless most letters are of a script in which that is not written.
+    The result is `usual`, unless most letters belong to a script in which that language is not written.
     """
     found = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha())
     if not found:

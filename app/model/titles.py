@@ -32,7 +32,8 @@ _PREAMBLE = (
 def title_of(question: str, answer: str = "") -> str:
     """Return the question's first sentence without greetings or, if nothing is left, the answer's."""
     title = _first_sentence(question) or _heading(answer) or _first_sentence(answer)
-    # A question that is only a file is named after it; one that is only a greeting or code, after its beginning.
+    # A question that is only a file is named after the file. A question that is only a greeting or code is named after
+    # its beginning.
     file = re.search(_FILE, question[:_MAX_CHARS])
     return _cut(title or (file[1] if file is not None else " ".join(question[:_MAX_CHARS].split())))
 

@@ -211,7 +211,7 @@ class Upkeep:
 def _begin_log(connection: sqlite3.Connection) -> None:
     """Start a new log here: the first change of a log waits for the disk, which the window should not do."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    # A file that was emptied meanwhile has none, and must not be written.
+    # A file that was emptied meanwhile has no log, and must not be written.
     if version:
         connection.execute(f"PRAGMA user_version = {version}")
 

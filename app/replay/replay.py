@@ -33,7 +33,7 @@ from worker.protocol import (
 from worker.sentence import Sentence
 
 _MAX_DIFFERENCES = 16
-"""After this many differences it is another answer, and the rest is not compared."""
+"""After this many differences the rest is not compared: it is another answer."""
 _NUM_TOP = 10
 """The number of alternatives requested for each token, to compare the probabilities of stored and new token."""
 _NUM_EXTRA_TO_END = 64
@@ -69,7 +69,7 @@ class Run(Struct, frozen=True):
 def runs_of(record: Record) -> list[Run]:
     """Return the runs of a record. The last run is empty if only the end of the answer can be compared."""
     num_ids = len(record.token_ids)
-    # Tokens that were recut at the end were sampled as others: only their text can be compared.
+    # The last tokens were tokenized again after sampling, so only their text can be compared.
     num_whole = len(record.origins.rstrip(ORIGINS["recut"])) if record.origins else num_ids
     last = Earlier(end=num_whole, seed=record.seed, sampling=record.sampling)
     runs: list[Run] = []

@@ -57,7 +57,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     drop_rules: tuple[str, ...] = ()
     """Regular expressions. Their matches are removed from system texts and from each request's first message."""
     turns: Path | None = None
-    """The file in which the ids of generated turns are kept; None: in memory, until the process ends."""
+    """The file in which the ids of generated turns are kept. None means that they are kept in memory until the process
+    ends."""
 
 
 class Client(Struct, frozen=True, kw_only=True):

@@ -43,7 +43,10 @@ class ProblemError(Exception):
     def __init__(
         self, kind: ProblemKind, message: str, *, param: str | None = None, code: str | None = None, retry_s: int = 0
     ) -> None:
-        """`param`: the invalid field of the request. `retry_s`: retry after this many seconds; 0: do not retry."""
+        """`param` is the invalid field of the request.
+
+        `retry_s` is after how many seconds to retry; 0 means not to retry.
+        """
         message = _shortened(message)
         super().__init__(message)
         self.kind: ProblemKind = kind

@@ -58,7 +58,7 @@ class Turns:
     """Stores generated turns. If the file can't be used, they are kept in memory until the process ends."""
 
     def __init__(self, path: Path | None, max_bytes: int = _MAX_BYTES) -> None:
-        """`path`: the file for the turns; None: they are kept in memory until the process ends."""
+        """`path` is the file for the turns. None means that they are kept in memory until the process ends."""
         self._max_bytes = max_bytes
         self._database, self.problem = _opened(path)
         self._use = self._number("SELECT coalesce(max(used), 0) FROM turns")

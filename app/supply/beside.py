@@ -66,7 +66,7 @@ def _do_both_fit(staying: Sequence[_Model], coming: Sequence[_Model], stays: int
     memory = machine_memory()
     # How much of a GPU a process takes is not known.
     held, freed = (resident_bytes(pid) if memory.kind == "ram" else 0 for pid in (stays, leaves))
-    # The guide has its memory, and needs hardly more.
+    # The guide already has its memory, and hardly needs more.
     still = _needed(staying, memory) if staying[0].name != GUIDE else 0
     needed = _needed(coming, memory)
     if still is None or needed is None:

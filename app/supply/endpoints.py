@@ -32,9 +32,10 @@ class Entered(NamedTuple):
 
     url: str
     key: str | None = None
-    """A key, or the name of an environment variable; empty: no key. None: the key that the server has already."""
+    """A key, or the name of an environment variable. Empty means no key, None means the key that Bough already has for
+    the server."""
     name: str = ""
-    """Empty: the host."""
+    """The server's name. If empty, it is named by its host."""
     prices: Prices | None = None
 
 
@@ -43,7 +44,7 @@ class Added(NamedTuple):
 
     endpoint: Endpoint
     is_key_kept: bool
-    """Whether its key, if there is one, outlives this run of Bough. It does not on a system without a keyring."""
+    """Whether its key, if it has one, is kept after Bough ends. Without a keyring, it is not."""
 
 
 class Endpoints(QObject):
@@ -68,12 +69,12 @@ class Endpoints(QObject):
         return self._preferences.settings.endpoints
 
     def of(self, name: str) -> protocol.Endpoint | None:
-        """Return the server of a model, as the worker takes it, without its key; None if there is no such server."""
+        """Return the server of a model in the worker's form, without its key; None if there is no such server."""
         found = find(self.all, name)
         return None if found is None else _sent(found[0], "", found[1])
 
     def read_key(self, name: str, then: Callable[[Secret | Sentence | None], None]) -> None:
-        """Read the key of a model's server, and call `then` with it; with a sentence if it can't be read.
+        """Read the key of a model's server, and call `then` with the key, or with a sentence if it can't be read.
 
         The system may ask the user for the keyring's password, so a thread waits for it. Without a key, `then` is
         called before this returns.

@@ -27,9 +27,9 @@ class HubSearch(QObject):
     changed = Signal()
     """The hits, the failure or `is_searching` changed."""
     details_changed = Signal(str)
-    """A repository whose details are known now, or for which it is known why they are not available."""
+    """A repository: its details are available now, or the reason why they can't be requested."""
     token_answered = Signal(object, bool)
-    """A `Sentence` on why a token is refused or kept only until Bough ends, or None; and whether it is used now."""
+    """Whether an entered token is used now, preceded by a `Sentence` if it is refused or not kept, else by None."""
     _answered = Signal(str, int, object)
     """The only signal from the threads to the window's thread: the kind of the request, its number, the result."""
 

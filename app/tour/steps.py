@@ -82,7 +82,7 @@ def ask(visitor: Visitor) -> dict[str, Any]:
 
 
 def _turn_to_guide(visitor: Visitor) -> None:
-    """Open a page where the guide answers, if another model would."""
+    """Open a page where the guide answers, unless the current page is one."""
     if visitor.controller.model.name != GUIDE:
         visitor.press_key_of("ask_guide")
 

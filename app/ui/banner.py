@@ -75,7 +75,7 @@ _EDGE_PX, _NARROW_EDGE_PX = 16, 8
 """The minimum distance between the card and each side edge of the page."""
 _TOP_PX = 8
 _OF_PAGE = 0.6
-"""The part of the page's height that the banner may cover; longer texts scroll."""
+"""The fraction of the page's height that the banner may cover. Longer texts scroll."""
 
 
 class Banner(QWidget):
@@ -357,7 +357,7 @@ class _ScrollingText(QScrollArea):
         self.setViewportMargins(0, above, 0, above)
 
     def allow_bar(self, *, is_allowed: bool) -> None:
-        """Allow a scroll bar or not. Qt keeps one that a lower frame once needed."""
+        """Set whether the frame may have a scroll bar, because Qt keeps a bar that a lower frame once needed."""
         policies = Qt.ScrollBarPolicy
         self.setVerticalScrollBarPolicy(policies.ScrollBarAsNeeded if is_allowed else policies.ScrollBarAlwaysOff)
 

@@ -108,7 +108,7 @@ class HookChain:
         return other
 
     def ask(self, step: Step) -> list[Decision] | None:
-        """Return the decisions for this step. None: continue; an empty list: stop; several: fork.
+        """Return the decisions for this step: None to continue, an empty list to stop, several to fork.
 
         Raises `HookFailedError`.
         """

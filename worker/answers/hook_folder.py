@@ -39,7 +39,7 @@ class HookFolder:
         """`own` is the user's folder, which need not exist; a hook there replaces one of Bough's with the same name.
 
         `given` maps names to functions that create hooks without a file. A call longer than `slow_s` seconds is slow.
-        `confinement`: what this process gave up.
+        `confinement` says what this process gave up.
         """
         self._confinement = confinement
         self._slow_s = slow_s

@@ -1,4 +1,4 @@
-"""One answer of a server as it grows: the pieces that the server sends → text that can be shown."""
+"""One answer of a server as it grows: turns the pieces that the server sends into text that can be shown."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Answer:
     """The text of one answer. It is shown as soon as it can't become part of a stop string any more."""
 
     def __init__(self, name: str, stops: Sequence[str], seed: int, given: str = "") -> None:
-        """`name` is how sentences call the server. `seed` was sent to it. `given` is the beginning of the answer."""
+        """`name` is the server's name in sentences. `seed` was sent to it. `given` is the beginning of the answer."""
         self._name = name
         self._seed = seed
         self._stream = TextStream(StopStrings(stops), given.encode())
@@ -111,7 +111,7 @@ class Answer:
                     text=excerpt(_text_of(read.error)),
                 )
             )
-        # Figures that can't be read are not known; the text counts.
+        # Figures that can't be read are ignored, because the text matters more.
         with contextlib.suppress(msgspec.ValidationError):
             usage = msgspec.convert(read.usage or {}, _Usage, strict=False)
             self.prompt_tokens = usage.prompt_tokens or self.prompt_tokens
@@ -121,7 +121,7 @@ class Answer:
 
     def _take_choice(self, choice: _Choice) -> str:
         if self.reason is not None:
-            # The answer has ended, and some servers still send an empty piece.
+            # The answer has ended, but some servers still send an empty piece.
             return ""
         delta = choice.delta or choice.message or _Delta()
         shown = self._think(delta.thought) + self._write(delta.content or delta.refusal or "")

@@ -1,4 +1,7 @@
-"""A `generate` command as the body of a request. Equal commands give equal bytes, so the server's prompt cache hits."""
+"""Converts a `generate` command to the body of a request.
+
+Equal commands give equal bytes, so the server's prompt cache is used.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ def body_of(command: Generate, model: str, seed: int, *, can_continue: bool) -> 
 
     `can_continue`: whether the server continues the beginning of an answer.
 
-    Stop strings are not sent: Bough finds them itself, because servers cut at different places and do not say which
-    stop string it was. Raises `UnsupportedError`.
+    Stop strings are not sent. Bough finds them itself, because servers cut at different places and do not say which
+    stop string they found. Raises `UnsupportedError`.
     """
     _refuse(command, can_continue=can_continue)
     assert isinstance(command.messages, list)
@@ -47,7 +50,8 @@ def body_of(command: Generate, model: str, seed: int, *, can_continue: bool) -> 
         "stream": True,
         "stream_options": {"include_usage": True},
         "temperature": command.sampling.temperature,
-        # Always, because some servers have another default, such as the one that the model's makers suggest.
+        # These are always sent, because some servers have other defaults, such as those that the model's makers
+        # suggest.
         "top_p": command.sampling.top_p,
         "seed": seed,
     }
@@ -68,7 +72,7 @@ def body_of(command: Generate, model: str, seed: int, *, can_continue: bool) -> 
 
 
 def given_text(command: Generate) -> str:
-    """Return the beginning of the answer that is to be continued; empty if there is none, or none as text."""
+    """Return the beginning of the answer to continue; empty if there is none, or if it is not given as text."""
     given = command.continuation
     return "" if given is None or given.text is UNSET else given.text
 

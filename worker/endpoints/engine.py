@@ -1,7 +1,8 @@
-"""Runs commands against a server. Each command ends in exactly one terminal event, as with a model of this machine.
+"""Runs commands against a server.
 
-An answer is a request of its own, also if several are asked for at once: so each has its seed, each can be cancelled
-alone, which frees the server, and it does not matter whether the server knows `n`.
+Each command ends in exactly one terminal event, as with a model on this machine. Each answer has a request of its own,
+even if several are requested at once. So each has its own seed, each can be cancelled alone, which frees the server,
+and the server need not support `n`.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ from worker.values import ReasoningMarks
 
 CAPABILITIES: list[Capability] = ["json_schema"]
 _ENDING_S = 5.0
-"""How long a server may send nothing after it has said why the answer ended."""
+"""How long a server may be silent after it has said why the answer ended."""
 _TRIAL_S = 10.0
 """How long a server may take to show that it can continue an answer. A load is not held up for longer."""
 _IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
@@ -85,7 +86,7 @@ class Engine:
         self._endpoint: Endpoint | None = None
         self._can_continue = False
         self._keys: set[str] = set()
-        """The keys that commands have named. No event may hold one."""
+        """The keys that commands contained. No event may contain a key."""
         self._shutdown: Shutdown | None = None
         self._is_ending = False
 
@@ -206,7 +207,7 @@ class Engine:
         """Connect to the server, and check that it has the model."""
         if command.endpoint is None:
             raise BadRequestError(Sentence("This process runs models of servers only. Name an `endpoint`."))
-        # Heard at once, so that a load that takes long is not mistaken for a stuck process.
+        # This event comes first, so that a long load is not mistaken for a stuck process.
         self._emit(ModelLoading(request_id=command.request_id, fraction=0.0, stage="connecting"))
         server = Server(command.endpoint)
         try:
@@ -248,7 +249,7 @@ class Engine:
 
 
 def _without_keys(event: Failed, keys: Iterable[str]) -> Failed:
-    """Return a failure without the keys, which a server can repeat in the text of an error."""
+    """Return a failure without the keys, because a server may repeat them in the text of an error."""
     hidden = {name: _hide(value, keys) if isinstance(value, str) else value for name, value in event.fields.items()}
     sentence = received("", SentenceParts(event.template, hidden))
     return msgspec.structs.replace(event, message=str(sentence), fields=hidden)
@@ -257,7 +258,7 @@ def _without_keys(event: Failed, keys: Iterable[str]) -> Failed:
 def _hide(text: str, keys: Iterable[str]) -> str:
     for key in keys:
         text = text.replace(key, "…")
-        # An excerpt can end in the middle of a key.
+        # An excerpt may end in the middle of a key.
         cut = next((key[:end] for end in range(len(key) - 1, 3, -1) if f"{key[:end]}…" in text), None)
         text = text if cut is None else text.replace(f"{cut}…", "…")
     return text
@@ -391,7 +392,7 @@ async def _listed(command: CheckEndpoint) -> EndpointChecked:
 
 
 async def _check_stream(server: Server, model: str) -> None:
-    """Ask for an answer of one token. Raises `EndpointError` if it does not come as a stream."""
+    """Request an answer of one token. Raises `EndpointError` if it is not streamed."""
     body = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1, "stream": True}
     answer, is_stream = Answer(server.name, (), 0), False
     events = server.events(body)
@@ -412,9 +413,10 @@ async def _check_stream(server: Server, model: str) -> None:
 
 
 async def _can_continue(server: Server, model: str) -> bool:
-    """Return whether the server continues a given beginning of an answer, as one short answer shows. Doubt means no.
+    """Find out with one short answer whether the server continues a given beginning of an answer.
 
-    Servers that know no such thing answer with a new turn, without an error. A new turn begins without a space.
+    In doubt, return False. Servers that do not support this answer with a new turn, without an error. A new turn begins
+    without a space.
     """
     messages = [
         {"role": "user", "content": "Count from 1 to 12, with a space between the numbers."},

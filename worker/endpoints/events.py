@@ -1,4 +1,7 @@
-"""Server-sent events: the bytes of a reply → JSON objects. Their size is limited, whatever the server sends."""
+"""Server-sent events: parses the bytes of a reply into JSON objects.
+
+Their size is limited, whatever the server sends.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class EventReader:
     """Collects the bytes of a reply, and returns the events that are complete."""
 
     def __init__(self, name: str) -> None:
-        """`name` is how sentences call the server."""
+        """`name` is the server's name in sentences."""
         self._name = name
         self._rest = bytearray()
         """The bytes of an unfinished line."""
@@ -29,7 +32,7 @@ class EventReader:
         """The data lines of an unfinished event."""
         self._num_bytes = 0
         self.is_done = False
-        """Whether the server has said that nothing follows."""
+        """Whether the server has announced the end of the reply."""
 
     def take(self, data: bytes) -> list[Object]:
         """Add bytes of the reply. Return the events that they complete. Raises `EndpointError`."""
@@ -49,7 +52,7 @@ class EventReader:
         return found
 
     def finish(self) -> list[Object]:
-        """Return the event that no empty line has ended. Raises `EndpointError`."""
+        """Return the last event, if no empty line has ended it. Raises `EndpointError`."""
         line, self._rest = bytes(self._rest), bytearray()
         return [] if self.is_done else [*self._take_line(line), *self._take_line(b"")]
 
@@ -73,7 +76,7 @@ class EventReader:
             self._num_bytes += len(line)
             return []
         if line or not self._data:
-            # Comments and the other fields say nothing about an answer.
+            # Comments and the other fields contain no part of an answer.
             return []
         data, self._data, self._num_bytes = b"\n".join(self._data).strip(), [], 0
         if data == b"[DONE]":
@@ -101,7 +104,7 @@ def object_of(data: bytes, name: str) -> Object:
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a text of a server, on one line."""
+    """Return the beginning of a server's text on one line."""
     words = " ".join(text[:1000].split())
     return f"“{words[:200]}…”" if len(words) > 200 else f"“{words}”"
 

@@ -1,4 +1,4 @@
-"""The process that asks servers. It has the channels of a worker's process, and the same client."""
+"""The process that sends requests to servers. It has the same channels and the same client as a worker's process."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Server:
                 follow_redirects=False, transport=_limited_transport(), trust_env=not _is_here(endpoint.url)
             ),
         )
-        # Without a key there is no header for it.
+        # Without a key, send no header for it.
         self._headers: Any = {} if key else {"Authorization": openai.Omit()}
 
     async def close(self) -> None:
@@ -220,7 +220,10 @@ class Server:
 
 
 def _is_name(name: str) -> bool:
-    """Return whether a model can be asked for by this name. JSON can hold halves of characters, which can't be sent."""
+    """Return whether a request can contain this name of a model.
+
+    JSON may contain lone surrogates, which can't be sent.
+    """
     return 0 < len(name) <= _MAX_NAME_CHARS and name.isprintable()
 
 
@@ -246,7 +249,7 @@ def _is_about_certificate(error: BaseException | None) -> bool:
 
 
 def _is_here(url: str) -> bool:
-    """Return whether a server runs on this machine, where no proxy is needed."""
+    """Return whether a server runs on this machine, so that no proxy is needed."""
     return urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
 
 

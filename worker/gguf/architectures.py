@@ -21,7 +21,7 @@ class Weight:
     """The weight's path in the model, with `.weight` or `.bias` at its end."""
     tensor: Tensor
     shift: float = 0.0
-    """This number is added to each number of the tensor."""
+    """A number that is added to each number of the tensor."""
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class _Tokens:
         ends = {number for number, text in enumerate(self.texts) if text in _ENDS} | self.turn_ends
         named = {text: number for number in ends if (text := self.texts[number])}
         if {"<|return|>", "<|call|>", "<|end|>"} <= named.keys():
-            ends.discard(named["<|end|>"])  # In this format it ends a message, and the answer continues.
+            ends.discard(named["<|end|>"])  # In this format, the token ends a message, but the answer continues.
         return [*([] if self.eos is None else [self.eos]), *sorted(ends - {self.eos})]
 
     def strips(self, number: int) -> bool:

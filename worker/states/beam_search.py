@@ -134,7 +134,7 @@ class BeamSearch:
                 break
             is_end = token_id in eos_ids
             if is_end and row in rows_ended:
-                continue  # several tokens may end a turn, but the most likely one is enough
+                continue  # Several tokens may end a turn, but the most likely one is enough.
             rows_ended |= {row} if is_end else set()
             beam = self._extended(beams[row], row, token_id, token_logprob, logprob)
             if beam.answer.reason is None:

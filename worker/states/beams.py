@@ -45,7 +45,7 @@ class Beams:
     width: int = 4
     """How many beams continue at each step."""
     samples: int | None = None
-    """How many beams a call returns by default; None: one for each prompt or sample."""
+    """How many beams a call returns by default; None means one for each prompt or sample."""
     length_penalty: float = 0.0
 
     def __post_init__(self) -> None:

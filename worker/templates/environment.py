@@ -108,4 +108,4 @@ def _to_json(
 
 
 def _strftime_now(format: str) -> str:  # noqa: A002 (templates may name it)
-    return datetime.now().strftime(format)  # noqa: DTZ005 (templates mean the local time)
+    return datetime.now().strftime(format)  # noqa: DTZ005 (templates expect the local time)

@@ -19,7 +19,7 @@ THREAD_NAME = "tokenizing"
 
 _SHORT_TEXT = 1000
 LONG_TEXT = 200_000
-"""The number of characters from which on texts are tokenized in a thread. They take about 0.1 s."""
+"""Texts with at least this many characters are tokenized in a thread. They take about 0.1 s."""
 _POLL_S = 0.002
 _PAUSE_S = 0.02
 _TOKENIZER = Sentence("The tokenizer of this model")
@@ -50,9 +50,10 @@ class Patience:
             self._go_on()
 
     def ids_of_all(self, tokenizer: Tokenizer, texts: tuple[str, ...], *, add_special_tokens: bool) -> list[list[int]]:
-        """Return the ids of each text. Raises `StoppedError` if the wait ended early.
+        """Return the ids of each text.
 
-        The thread goes on then. Its result is used if the same texts are tokenized next.
+        Raises `StoppedError` if the wait ended early. The thread then continues, and its result is used if the same
+        texts are tokenized next.
         """
         key = (id(tokenizer), texts, add_special_tokens)
         while (job := self._job) is not None and job.key != key and not job.is_done:
@@ -85,7 +86,7 @@ class Patience:
 
 
 class _Job:
-    """A call in a thread of its own, which does not keep the program from ending."""
+    """A call in a daemon thread, which does not keep the program from ending."""
 
     def __init__(self, key: object, work: Callable[[], list[list[int]]]) -> None:
         self.key = key

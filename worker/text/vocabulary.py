@@ -32,7 +32,7 @@ class Vocabulary:
         """`size` is the model's number of logits; 0 means unknown. Ids beyond it are left out."""
         self._tokenizer = tokenizer
         self.patience: Patience | None = None
-        """Waits for long texts. None: other work waits for them."""
+        """Waits for long texts. None means that other work waits while they are tokenized."""
         self.bytes: list[bytes] = token_bytes(tokenizer, size)
         added = {
             token_id: token

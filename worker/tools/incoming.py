@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 MAX_DEPTH = 200
-"""The depth of nested values. Python's stack can hold at least this many nested parsers."""
+"""The maximum depth of nested values. Python's stack can hold at least this many nested parsers."""
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]+')
 _BLANKS = " \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")

@@ -20,7 +20,7 @@ ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
 _PICTURE = re.compile(r"!\[(?P<name>[^\]\n]*)\]\((?P<address>data:[^\s()]+)\)")
 _FIRST_WORDS = 60
 _MAX_SAMPLE = 4_000
-"""The most characters by which the language of a conversation is recognised."""
+"""The maximum number of characters from which the language of a conversation is recognised."""
 _ENDINGS: dict[State, str] = {
     "stopped": "The answer was stopped before its end",
     "cut": "The answer was cut off at the maximum number of tokens",

@@ -53,7 +53,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 _TEMPORARY = re.compile(r"\.bough-[0-9a-f]{16}")
 _ABANDONED_AFTER_S = 24 * 60 * 60
 _MAX_SCANNED = 1_000
-"""The most files of a folder that are searched for abandoned ones, so that large folders do not slow exports down."""
+"""At most this many files of a folder are searched for abandoned ones, which keeps exports to large folders fast."""
 
 
 class Piece(NamedTuple):

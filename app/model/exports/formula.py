@@ -18,7 +18,7 @@ _ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{\s*([A-Za-z]+)\*?\s*\}")
 _KNOWN = re.compile(
     r"align(?:ed)?|array|cases|displaymath|equation|gather(?:ed)?|math|multline|split|(?:small|[pbBvV])?matrix"
 )
-"""Environments that ziamath supports. Of others, it would draw only the content."""
+"""Environments that ziamath supports. For any other environment, it would draw only the content."""
 _LIKE_ALIGN = re.compile(r"\\(begin|end)\s*\{(?:(?:alignat|alignedat|eqnarray|flalign)\*?|aligned)\}(?:\s*\{\d+\})?")
 _VIEW_BOX = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
 

@@ -1,4 +1,7 @@
-"""What exports leave out or join, and why: nothing is lost without a sentence. Independent of the format."""
+"""Counts the messages that exports leave out or join, with the reasons, so that a sentence reports each loss.
+
+Independent of the format.
+"""
 
 from __future__ import annotations
 

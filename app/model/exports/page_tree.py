@@ -36,12 +36,12 @@ _ROOT = Message(id=0, parent_id=None, role="root", text="")
 
 
 class Version(NamedTuple):
-    """The place of a message among its siblings, which are ordered by age."""
+    """The position of a message among its siblings, which are ordered by age."""
 
     number: int
     """1 for the oldest one."""
     num_siblings: int
-    """How many there are, with this one."""
+    """The number of siblings, including this message."""
     before: MessageId | None
     after: MessageId | None
 

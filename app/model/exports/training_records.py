@@ -39,13 +39,16 @@ _VALID_SHARE = 10
 
 
 def is_for_validation(conversation: Conversation) -> bool:
-    """Return the side of a conversation in every export; it depends on nothing but the conversation's id."""
+    """Return whether a conversation is for validation.
+
+    This depends only on its id, so it is the same in every export.
+    """
     digest = hashlib.sha256((conversation.uid or str(conversation.id)).encode()).digest()
     return int.from_bytes(digest[:8], "big") % _VALID_SHARE == 0
 
 
 def kind_of(format_: RecordFormat, options: Options) -> RecordKind:
-    """Return the kind of a format's lines; only a trainer's is chosen."""
+    """Return the kind of a format's lines. Only the formats of trainers let the user choose it."""
     return _KIND_OF_LINES.get(format_, options.records)
 
 
@@ -151,7 +154,7 @@ class _Writer:
         if self._format != "axolotl":
             sides = f'"chosen":{self._messages([chosen])},"rejected":{self._messages([other])}'
             return f'{{"prompt":{self._messages(prompt)},{sides}{self._tools()}}}'
-        # Axolotl reads nothing but the roles and the texts of a pair.
+        # Axolotl reads only the roles and texts of a pair.
         if any(turn.calls for turn in (*prompt, chosen, other)):
             self._losses.add("with_tools", other.message_id)
             return ""

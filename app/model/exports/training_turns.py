@@ -46,7 +46,7 @@ class Turn(Struct, kw_only=True):
 
     @property
     def end_id(self) -> MessageId:
-        """For an answer, the last message of which something is in the turn."""
+        """The last message with a part in the turn; for answers."""
         if self.calls:
             return self.message_id
         parts = zip(self.message_ids, self.texts, self.thoughts, strict=True)
@@ -62,7 +62,7 @@ class Turn(Struct, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are neither words nor calls."""
+        """Whether the turn has neither text nor calls."""
         return not self.calls and not any(text.strip() for text in self.texts)
 
 

@@ -1,7 +1,7 @@
 """Reads Google AI Studio's prompts, as its folder in Google Drive and Takeout hold them: `chunkedPrompt` in JSON.
 
-A branch is a file of its own, which repeats what is before it. Neither it nor the prompt that it comes from has its own
-id, so a prompt and its branches are one conversation by their first message, and messages by all that leads to them.
+A branch is a file of its own, which repeats the messages before it. Neither branches nor prompts have ids. So the first
+message identifies a prompt and its branches as one conversation, and a message is identified by all messages up to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _DRAFTS = Sentence("texts that were not sent yet, left out")
 _BRANCH_OF = re.compile(r"^(?:Branch of )+")
 _DRIVE = ("driveDocument", "driveImage", "driveVideo", "driveAudio", "youtubeVideo")
 _PARTS = ("executableCode", "codeExecutionResult", "inlineData")
-"""The keys that a chunk of one part repeats; if it has several parts, only they have them, in their order."""
+"""A chunk with a single part repeats these keys of the part. If a chunk has several parts, only the parts have these
+keys."""
 _KNOWN = {"text", "role", "isThought", "tokenCount", "finishReason", "createTime", "parts", "thoughtSignatures"} | {
     "thinkingBudget", "safetyRatings", "isEdited", "isGeneratedUsingApiKey", "errorMessage", "branchChildren",
     "branchParent", "id", "inlineFile", "inlineData", "inlineImage", "executableCode", "codeExecutionResult",
@@ -42,7 +43,7 @@ def is_one(item: dict[str, Json]) -> bool:
 def conversation(item: dict[str, Json], nearby: Nearby) -> ForeignConversation:
     """Read one prompt. Chunks of the same role that follow each other are one message.
 
-    Old prompts have no times. They are known by all of their content, unless they have branches or are one.
+    Old prompts have no times. They are recognised by all of their content, unless they have branches or are a branch.
     """
     remarks: Counter[Sentence] = Counter()
     chunks = [object_of(found) for found in list_of(object_of(item["chunkedPrompt"])["chunks"])]
@@ -105,7 +106,7 @@ def _messages(item: dict[str, Json], chunks: list[dict[str, Json]], remarks: Cou
 
 
 def _id(above: str, message: ForeignMessage) -> str:
-    """Return an id made of the message and of all before it."""
+    """Return an id made from the message and all messages before it."""
     texts = [text for piece in message.pieces for text in piece]
     return str(number_of(above, message.role, str(message.created_ms), message.text, *texts))
 

@@ -151,13 +151,13 @@ def file_text(name: str, words: str, remarks: Counter[Sentence]) -> str:
 
 
 def name_with_suffix(name: str, data: bytes) -> str:
-    """Return a file's name with the suffix of what is in it, if that is a picture or a PDF."""
+    """Return a file's name with the suffix that fits its content, if that is a picture or a PDF."""
     suffix = next((suffix for begin, suffix in _SUFFIXES.items() if begin.match(data)), "")
     return name if name.lower().endswith(suffix) else f"{name}{suffix}"
 
 
 def text_in(data: bytes) -> str | None:
-    """Return the text in a file without a suffix; None if it is none."""
+    """Return the text in a file without a suffix; None if the content is not text."""
     try:
         return None if b"\0" in data or data.startswith(b"%PDF-") else data.decode()
     except UnicodeDecodeError:

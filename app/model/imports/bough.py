@@ -77,7 +77,7 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
 
 
 def _content(graft: Graft) -> Iterator[str]:
-    """Yield all of a conversation of a file without lasting ids."""
+    """Yield the whole content of a conversation from a file without lasting ids."""
     # The origin was added later, and digests must stay the same.
     fields: dict[str, Json] = msgspec.to_builtins(graft)
     del fields["origin"]
@@ -85,7 +85,7 @@ def _content(graft: Graft) -> Iterator[str]:
 
 
 def _origin(found: Json, remarks: Counter[Sentence]) -> Origin | None:
-    """Read where a conversation comes from; None if the file does not tell it."""
+    """Read where a conversation comes from; None if the file does not say."""
     if found is None:
         return None
     try:

@@ -34,9 +34,10 @@ class Nearby(NamedTuple):
     path: str
     """The file's path in its bundle, with slashes; if it was chosen alone, its name."""
     find: FindFile
-    """Finds an attached file: its name, or that of its folder if it is called “content”, begins with the id."""
+    """Finds an attached file whose name begins with an id. Of files called “content”, it compares the folders'
+    names."""
     beside: FindFile
-    """Finds a file of the same folder by its name."""
+    """Finds a file in the same folder by its name."""
 
 
 def _none(_name: str) -> None:
@@ -44,7 +45,7 @@ def _none(_name: str) -> None:
 
 
 NOTHING_NEARBY = Nearby("", _none, _none)
-"""For a file alone."""
+"""The surroundings of a file that has no other files around it."""
 
 
 class Bundle(Protocol):
@@ -61,7 +62,7 @@ class Folder:
     """The files of a folder and of the folders in it."""
 
     def __init__(self, root: Path, paths: Sequence[str] | None = None) -> None:
-        """`paths`: the files that belong together; None: all."""
+        """`paths`: the files that belong together; None means all files."""
         self._root = root
         if paths is None:
             paths = sorted(found.relative_to(root).as_posix() for found in root.rglob("*") if found.is_file())
@@ -115,7 +116,7 @@ class Surroundings:
 
 
 def alone(path: Path) -> Nearby:
-    """Return what is near a file that was chosen alone: no attached files, but others of the same folder."""
+    """Return the surroundings of a file that was chosen alone: no attached files, but the other files of its folder."""
 
     def beside(name: str) -> AttachedFile | None:
         return _read(Folder(path.parent, [name]), name, name)

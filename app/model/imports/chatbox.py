@@ -22,7 +22,7 @@ _THREADS = Sentence("names of threads of Chatbox, left out")
 
 
 def conversations_of(item: dict[str, Json]) -> list[Json] | None:
-    """Return the sessions of an export; None if it is none."""
+    """Return the sessions of an export; None if the value is not an export."""
     if "__exported_items" not in item and "chat-sessions-list" not in item and "chat-sessions" not in item:
         return None
     sessions = [value for key, value in item.items() if key.startswith(_KEY)] + list_of(item.get("chat-sessions"))
@@ -34,7 +34,7 @@ def is_one(item: dict[str, Json]) -> bool:
 
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
-    """Read one session. Its threads begin at the top, and the present thread is shown."""
+    """Read one session. Its threads begin at the top, and the current thread is shown."""
     session = object_of(item[_SESSION])
     found = ForeignConversation(
         name=text_of(session.get("name")),

@@ -29,11 +29,11 @@ _STATES: dict[str, State] = {
 }  # fmt: skip
 _DELETED = Sentence("topics that were deleted in Cherry Studio but are in its backup; they are archived")
 _SOURCES = ("groundingMetadata", "annotations", "citations", "webSearch", "tavily", "webSearchInfo", "knowledge")
-"""Where messages without blocks have the sources of an answer."""
+"""The keys of an answer's sources in messages without blocks."""
 
 
 def conversations_of(item: dict[str, Json]) -> list[Json] | None:
-    """Return the topics of a backup, each with its assistant and its blocks; None if it is no backup."""
+    """Return the topics of a backup, each with its assistant and its blocks; None if the value is not a backup."""
     tables = object_of(item.get("indexedDB")) or _tables_of_first_version(list_of(item.get("indexedDB")))
     if "topics" not in tables:
         return None
@@ -126,7 +126,7 @@ def conversation(item: dict[str, Json], nearby: Nearby) -> ForeignConversation:
 
 
 def _rank(answer: dict[str, Json]) -> int:
-    """Return how far an answer is preferred: the useful one is sent on; without one, the one shown, or the first."""
+    """Return the rank of an answer among those to one question; the conversation continues below the highest."""
     return 3 if answer.get("useful") is True else 2 if answer.get("foldSelected") is True else 1
 
 

@@ -61,9 +61,9 @@ class _Session:
         self.last: str | None = None
         self.remarks: Counter[Sentence] = Counter()
         self._above_turns: list[str | None] = []
-        """The message above each of the user's questions in the present branch."""
+        """The message above each of the user's questions in the current branch."""
         self._thoughts: list[str] = []
-        """Thoughts that the next part of the answer begins with."""
+        """Thoughts with which the next part of the answer begins."""
         self._thought_at: tuple[int, int | None] = (0, None)
         """The line of the last thought, and its time."""
         self._told: list[str] = []
@@ -93,7 +93,7 @@ class _Session:
                 self.remarks[_LEFT_OUT] += 1
 
     def end(self) -> None:
-        """Add the thoughts after which no answer came."""
+        """Add the thoughts that no answer follows."""
         number, when_ms = self._thought_at
         self._add(number, when_ms, self._begun().all)
 
@@ -180,7 +180,7 @@ class _Session:
                 pass
 
     def _roll_back(self, num_turns: Json) -> None:
-        """Go on above one of the last questions: what follows is another branch."""
+        """Continue above one of the last questions, so that the next messages form another branch."""
         if isinstance(num_turns, int) and num_turns > 0 and self._above_turns:
             num_kept = max(0, len(self._above_turns) - num_turns)
             self.last = self._above_turns[num_kept]
@@ -211,7 +211,7 @@ class _Session:
         return blocks.other_note(kind or "Unknown item", item, self.remarks)
 
     def _add(self, number: int, when_ms: int | None, pieces: list[Piece]) -> None:
-        """Add a message below the last one. One without pieces is left out, because it has no content."""
+        """Add a message below the last one. A message without pieces is left out, because it has no content."""
         if not pieces:
             return
         roles: list[ForeignRole] = [piece.role for piece in pieces if piece.role != "note"]

@@ -40,7 +40,7 @@ class Logs(NamedTuple):
     """The files beside a database with its last changes. Their names are the database's with an ending."""
 
     open: Callable[[str], IO[bytes] | None]
-    """Opens one of them; None if there is none."""
+    """Opens the file with an ending; returns None if there is no such file."""
     state: Callable[[], object]
     """Returns a value that changes when the database or a file beside it changes."""
 
@@ -49,7 +49,7 @@ class Chats(Protocol):
     """The conversations of a program's database."""
 
     def keys(self) -> Sequence[Json]:
-        """Return what `conversation` takes, oldest conversation first."""
+        """Return the keys to pass to `conversation`, oldest conversation first."""
         ...
 
     def conversation(self, key: Json) -> ForeignConversation:
@@ -64,7 +64,7 @@ class DatabaseFile:
         self._connection = connection
         self._columns: dict[str, tuple[str, ...]] = {}
         self.num_replaced = 0
-        """How many characters were replaced because they can't be read."""
+        """The number of characters that were replaced because they can't be read."""
         self._num_bytes = 0
         connection.text_factory = self._text
 
@@ -83,7 +83,7 @@ class DatabaseFile:
         return self._columns[table]
 
     def by(self, table: str, column: str) -> dict[str, array[int]]:
-        """Return the numbers of all rows by the texts of a column, in the order of the rows."""
+        """Map each text of a column to the numbers of its rows, in the order of the rows."""
         found: dict[str, array[int]] = defaultdict(lambda: array("q"))
         if column in self.columns(table):
             with _saying_why():
@@ -94,7 +94,7 @@ class DatabaseFile:
         return found
 
     def row(self, table: str, number: int) -> Row:
-        """Return one row. A value that is too long to be a file of a message is missing, as NULL is."""
+        """Return one row. Values that are too long for a message's file are left out, as NULLs are."""
         names = ", ".join(
             f'iif(typeof("{name}") = \'blob\' AND length("{name}") > {_MAX_ATTACHED_BYTES}, NULL, "{name}")'
             for name in self.columns(table)
@@ -189,7 +189,7 @@ def _size(value: Json) -> int:
 
 
 def logs_of(path: Path) -> Logs:
-    """Return what is beside a file on the disk."""
+    """Return the files beside a database on the disk."""
 
     def beside(ending: str) -> Path:
         return path.with_name(path.name + ending)
@@ -205,7 +205,7 @@ def logs_of(path: Path) -> Logs:
 
 
 def logs_in(archive: Bundle, path: str) -> Logs:
-    """Return what is beside a file in an archive."""
+    """Return the files beside a database in an archive."""
 
     def opened(ending: str) -> IO[bytes] | None:
         return archive.open(path + ending) if path + ending in archive.paths else None

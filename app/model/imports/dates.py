@@ -27,9 +27,9 @@ _ZONES = {
 
 
 def date_in(text: str, default: tzinfo | None = UTC) -> datetime | None:
-    """Return the date and time that a text consists of; None if it is none.
+    """Return the date and time that a text consists of; None if it is not a date.
 
-    `default`: the zone of a time without a known one; None: this machine's.
+    `default` is the time zone of dates without a known zone; None means this machine's zone.
     """
     words = " ".join(text.split())
     found = next((match for form in _FORMS if (match := form.fullmatch(words)) is not None), None)

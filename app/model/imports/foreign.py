@@ -70,7 +70,8 @@ class ForeignConversation(Struct, kw_only=True):
     is_in_order: bool = False
     """Whether the messages are sorted, siblings oldest first. Otherwise they are sorted by their times."""
     is_part: bool = False
-    """Whether this is a branch of a conversation whose own file has its name and the branch that is shown."""
+    """Whether this is a branch of a conversation that has a file of its own. That file has the name and the visible
+    branch."""
     current: str | None = None
     created_ms: int | None = None
     updated_ms: int | None = None
@@ -81,7 +82,7 @@ class ForeignConversation(Struct, kw_only=True):
     default_model: str = ""
     """The model that it asks; empty if the file does not name one."""
     remarks: Counter[Sentence] = field(default_factory=Counter[Sentence])
-    """Changes made to the messages, and how often each was made."""
+    """The kinds of changes to the messages, and how often each was made."""
 
 
 def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -> Graft:
@@ -97,7 +98,8 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
     created_ms = _ms(conversation.created_ms, min(times_known, default=now_ms))
     messages = [Message(id=1, parent_id=None, role="root", text="", created_ms=created_ms)]
     ids: dict[int, MessageId] = {}
-    """The last message made from each foreign message, by that one's index. Its children follow this message."""
+    """For each foreign message, by its index: the last message that was made from it. Its children follow this
+    message."""
     keys = {1: number_of("root")}
     times: Counter[str] = Counter()
     system_id: MessageId | None = None

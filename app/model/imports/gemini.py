@@ -1,7 +1,7 @@
 """Reads Gemini's chats from Google Takeout: the record of activity, in JSON or HTML, and the history of conversations.
 
-The activity has one record for each prompt and its answer. Few records name their conversation; the others are put
-together by time.
+The activity has one record for each prompt and its answer. Few records name their conversation; the others are grouped
+by time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
 
 
 def sessions(items: Iterable[Json | _P], is_problem: type[_P], aside: Counter[Sentence]) -> Iterator[Json | _P]:
-    """Yield the values of a file; instead of records of activity, the conversations that they make up.
+    """Yield the values of a file, with records of activity grouped into conversations.
 
     Records of other products are counted in `aside`.
     """
@@ -228,7 +228,7 @@ def records_of_page(file: CountedFile) -> Iterator[Json]:
 
 
 def _cells(file: CountedFile) -> Iterator[str]:
-    """Yield what is before the first record, then each record."""
+    """Yield the text before the first record, then each record."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     begun: list[str] = []
     tail = ""
@@ -260,7 +260,7 @@ def _record(cell: str) -> Json:
     answer: list[str] = []
     when = ""
     has_ended = False
-    """Whether the date was seen, which stands between the prompt and the answer."""
+    """Whether the date, which is between the prompt and the answer, was parsed."""
     for node in () if body is None else body.children:
         if has_ended:
             answer.append(str(node))
@@ -289,7 +289,7 @@ def _record(cell: str) -> Json:
 
 
 def _of_turns(item: dict[str, Json], nearby: Nearby) -> ForeignConversation:
-    """Read a conversation of the history. A turn with the place of an earlier one is another version of it."""
+    """Read a conversation of the history. A turn at the position of an earlier turn is another version of that turn."""
     remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     parents: dict[tuple[str, int], str | None] = {}

@@ -84,7 +84,7 @@ def _text(content: Json) -> str:
 
 
 def _add_other(part: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence]) -> None:
-    """Add a part of a message that is no text: a picture or a file, or one of another kind."""
+    """Add a part of a message that is not text: a picture, a file, or a part of another kind."""
     inline, file = object_of(part.get("inlineData")), object_of(part.get("fileData"))
     if data := text_of(inline.get("data")):
         url = f"data:{text_of(inline.get('mimeType'))};base64,{data}"
@@ -96,7 +96,7 @@ def _add_other(part: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence]
 
 
 def _result(found: Json) -> Json:
-    """Return a tool's result: its output, if that is all it has."""
+    """Return the text of a tool's result; the whole result if one of its parts has no text."""
     parts = [object_of(object_of(part).get("functionResponse")).get("response") for part in list_of(found)]
     outputs = [object_of(part).get("output") for part in parts]
     if outputs and all(isinstance(output, str) for output in outputs):

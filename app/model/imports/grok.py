@@ -46,7 +46,7 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
             continue
         messages.append(_message(response, f"#{number}", remarks, nearby))
     if all(message.parent is None for message in messages):
-        # Exports of conversations from before branches name no parents.
+        # In exports from before Grok had branches, messages name no parents.
         for above, message in itertools.pairwise(messages):
             message.parent = above.id
     return ForeignConversation(
@@ -174,7 +174,7 @@ class _Response:
         self.pieces.add_text("".join([*said, text[begin:]]))
 
     def _shown(self, card: dict[str, Json]) -> str:
-        """Return a note with the picture of a card, or with all of the card."""
+        """Return a note with the picture of a card, or with the whole card."""
         searched, drawn = object_of(card.get("image")), object_of(card.get("image_chunk"))
         title = text_of(card.get("caption")) or text_of(searched.get("title")) or text_of(drawn.get("imageTitle"))
         if url := text_of(searched.get("original")) or text_of(searched.get("thumbnail")):
@@ -219,7 +219,7 @@ def _cards(theirs: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
 
 
 def _link(card: dict[str, Json]) -> tuple[str, str] | None:
-    """Return the address and title of a source; None if the card is none."""
+    """Return the address and title of a source; None if the card is not a source."""
     url = text_of(card.get("url"))
     if not url.startswith(("http://", "https://")):
         return None
@@ -241,12 +241,15 @@ def _listed(links: dict[str, str]) -> str:
 
 
 def _field(call: str, key: str) -> str:
-    """Return what a tool call says about itself, for example the tool's name."""
+    """Return a field of a tool call, for example the tool's name."""
     return call.partition(f"<xai:{key}>")[2].partition(f"</xai:{key}>")[0].strip()
 
 
 def _end_of(text: str, mark: str) -> int:
-    """Return the end of the last mark: after it, each start tag would cost a search to the end of the text."""
+    """Return the end of the last end tag.
+
+    Start tags after it are not searched, because each would cost a search to the end of the text.
+    """
     return text.rfind(mark) + len(mark) if mark in text else 0
 
 

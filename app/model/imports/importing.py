@@ -47,9 +47,9 @@ class Twin(NamedTuple):
 
 
 class Update(NamedTuple):
-    """A conversation that gains messages: its name in the store, how many it gains, and its id.
+    """A conversation that gains messages: its name in the store, the number of new messages, and its id.
 
-    `id` is None if the conversation itself is new: a later file has more of it.
+    `id` is None if the conversation itself is new and a later file has more of it.
     """
 
     name: str
@@ -68,12 +68,12 @@ class Summary(Struct, kw_only=True):
     twins: list[Twin] = field(default_factory=list[Twin])
     """Conversations that are already in the store with all their messages, and were left out."""
     updates: list[Update] = field(default_factory=list[Update])
-    """Conversations that were already in the store, and gained what is new in the files."""
+    """Conversations that were already in the store, and gained messages from the files."""
     problems: list[Problem] = field(default_factory=list[Problem])
     """Files and conversations that can't be imported."""
     num_more_problems: int = 0
     remarks: Counter[Sentence] = field(default_factory=Counter[Sentence])
-    """Changes made to the messages, and how often each was made."""
+    """The kinds of changes to the messages, and how often each was made."""
     conversation_ids: list[int] = field(default_factory=list[int])
 
 
@@ -156,7 +156,10 @@ def _add_problem(summary: Summary, problem: Problem) -> None:
 
 
 class _Seen(NamedTuple):
-    """A conversation with a source that this import has found, in few bytes; there may be millions of messages."""
+    """A conversation that this import has found, if it has a source.
+
+    It takes few bytes, because there may be millions of messages.
+    """
 
     name: str
     is_whole: bool
@@ -166,7 +169,10 @@ class _Seen(NamedTuple):
 
 
 class _Writer:
-    """Adds conversations to the store in batches, and at the end all that is new in conversations of the store."""
+    """Adds conversations to the store in batches.
+
+    At the end it adds new messages to conversations that were in the store.
+    """
 
     def __init__(self, store: Store, summary: Summary, *, is_written: bool, with_twins: bool) -> None:
         self._store = store
@@ -183,7 +189,7 @@ class _Writer:
         self._offset = self._store.grafts.offset()
 
     def take(self, found: Found) -> None:
-        """Add a conversation or what is new in it, and count it in the summary."""
+        """Add a conversation or its new messages, and count it in the summary."""
         graft = found.graft
         summary = self._summary
         known = self._known(graft)
@@ -220,7 +226,10 @@ class _Writer:
             self._waiting, self._num_messages = [], 0
 
     def update(self) -> None:
-        """Write what is new in conversations of the store. This comes last, because it can't be undone."""
+        """Write the new messages of conversations that were in the store.
+
+        This comes last, because it can't be undone.
+        """
         if self._updates:
             self._summary.remarks += self._store.grafts.update(self._updates)
 

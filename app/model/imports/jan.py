@@ -58,7 +58,8 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
         messages.append(message)
         message.parent = last
         if is_tree:
-            # Some versions of Jan forgot which question an answer belongs to; it takes the one before it, as we do.
+            # Some versions of Jan did not store which question an answer belongs to. Like Jan, take the question before
+            # the answer.
             above = question if message.role == "assistant" else top
             message.parent = id_of(object_of(theirs.get("metadata")).get("parentId")) or above
         last = message.id
@@ -79,7 +80,7 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
 
 
 def _thread(nearby: Nearby) -> dict[str, Json]:
-    """Return what `thread.json` says; nothing if it is not there or damaged."""
+    """Return the contents of `thread.json`; empty if the file is missing or damaged."""
     found = nearby.beside(THREAD_FILE)
     try:
         return object_of(None if found is None else msgspec.json.decode(found.data))
@@ -157,13 +158,16 @@ def _add_old_call(called: dict[str, Json], pieces: Pieces, remarks: Counter[Sent
 
 
 def _result(found: Json) -> Json:
-    """Return a tool's result: its content, if it has one."""
+    """Return the content blocks of a tool's result; the whole result if it has none."""
     content = object_of(found).get("content")
     return content if blocks.is_blocks(content) else found
 
 
 def _shown(lines: list[dict[str, Json]], messages: list[ForeignMessage], root: str) -> str | None:
-    """Return the last message that was shown: down from the root, the child that the message names, else the newest."""
+    """Return the last message that was shown.
+
+    From the root down, each message names the shown child; if it names none, the newest one was shown.
+    """
     active = {id_of(line.get("id")): id_of(object_of(line.get("metadata")).get("activeChildId")) for line in lines}
     children: dict[str | None, list[ForeignMessage]] = {}
     for message in messages:

@@ -50,7 +50,7 @@ class CountedFile:
     """A file that reports how many bytes are read."""
 
     def __init__(self, file: IO[bytes], advance: Callable[[int], None], outer: CountedFile | None = None) -> None:
-        """`outer`: the file from which `file` is decoded; None if it is a file itself."""
+        """`outer`: the file from which `file` is decoded; None if `file` is not decoded."""
         self._file = file
         self._outer = outer
         self._advance = advance
@@ -58,7 +58,7 @@ class CountedFile:
         self.num_bytes = 0
         self._item_begins = 0
         self.num_replaced = 0
-        """How many characters were replaced because they can't be read."""
+        """The number of characters that were replaced because they can't be read."""
         self.has_ended = False
 
     def end_item(self) -> None:
@@ -69,7 +69,7 @@ class CountedFile:
 
     @property
     def num_in_item(self) -> int:
-        """How many bytes of the current conversation were read."""
+        """The number of bytes of the current conversation that were read."""
         return self.num_bytes - self._item_begins
 
     def peek(self, size: int) -> bytes:
@@ -184,8 +184,9 @@ def _is_too_large(number: bytes) -> bool:
 def json_values_in(file: CountedFile, num_levels: int, others: Counter[str] | None = None) -> Iterator[Json]:
     """Yield the values at the nesting depth `num_levels`.
 
-    0: all values of the file; 1: the elements of its array; 2: the elements of its array `conversations`; those of its
-    other arrays are counted in `others`. Raises `ijson.JSONError` where the file is damaged.
+    At depth 0 these are all values of the file, at depth 1 the elements of its array, at depth 2 the elements of its
+    array `conversations`. The elements of its other arrays are then counted in `others`. Raises `ijson.JSONError` where
+    the file is damaged.
     """
     depth, key, is_inside = 0, "", num_levels == 0
     array = ""

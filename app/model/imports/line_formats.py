@@ -24,11 +24,11 @@ JAN = "Jan thread"
 """The key of a thread's lines."""
 
 _REPEATING: tuple[_Kind, ...] = ("Claude Code", "Codex", "Jan")
-"""Formats whose conversations have such lines as they begin with also further below."""
+"""Formats in which a line like the first one may also occur in the middle of a conversation."""
 
 
 def gathered(items: Iterable[Json | _P], is_problem: type[_P]) -> Iterator[Json | _P]:
-    """Yield the values of a file; instead of the lines of one conversation, one value with all of them."""
+    """Yield the values of a file, with all lines of a conversation gathered into one value."""
     kind: _Kind | None = None
     lines: list[Json] = []
     for item in items:
@@ -50,7 +50,7 @@ def gathered(items: Iterable[Json | _P], is_problem: type[_P]) -> Iterator[Json 
 
 
 def _begun(line: dict[str, Json]) -> _Kind | None:
-    """Return the format of a conversation that begins with a line; None if none does."""
+    """Return the format of a conversation that begins with this line; None if no format does."""
     if line.get("type") == "session" and "harness" in line and "message" not in line:
         return "llama.cpp"
     if "character_name" in line or "chat_metadata" in line:

@@ -27,7 +27,7 @@ _WITH_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
 
 
 class _Key(NamedTuple):
-    """Where a conversation is: in the rows of a table of responses, or in threads."""
+    """The location of a conversation: rows of the table of responses, or threads."""
 
     table: Literal["threads", "responses", "logs"]
     id: str
@@ -40,7 +40,7 @@ def is_one(database: DatabaseFile) -> bool:
 
 
 class Chats:
-    """All conversations. A thread has the id of the conversation that it goes on from, and repeats its responses."""
+    """All conversations. A thread has the id of the conversation that it continues, and repeats its responses."""
 
     def __init__(self, database: DatabaseFile) -> None:
         self._database = database
@@ -65,7 +65,7 @@ class Chats:
         }
 
     def keys(self) -> Sequence[_Key]:
-        """Return where the conversations are."""
+        """Return the locations of the conversations."""
         threads = self._threads()
         with_threads = self._database.by("threads", "id")
         found = {
@@ -81,7 +81,7 @@ class Chats:
         return self._of_threads(key) if key.table == "threads" else self._of_responses(key)
 
     def _threads(self) -> dict[str, list[int]]:
-        """Return the threads by the thread that they were forked from first."""
+        """Return the threads, grouped by the thread from which they were originally forked."""
         rows = [
             (number, self._database.row("threads", number))
             for numbers in self._database.by("threads", "id").values()
@@ -99,7 +99,10 @@ class Chats:
         return found
 
     def _grouped(self, table: Literal["responses", "logs"], column: str) -> dict[str, array[int]]:
-        """Return the rows of conversations by their ids. A row without one begins a conversation with its own id."""
+        """Return the rows of each conversation by its id.
+
+        A row without the id of a conversation begins a conversation with its own id.
+        """
         rest = self._database.by(table, column)
         inside = {number for numbers in rest.values() for number in numbers}
         heads = {
@@ -133,7 +136,7 @@ class Chats:
     def _add(
         self, found: ForeignConversation, message_id: str, role: ForeignRole, parts: list[tuple[str, str]], row: Row
     ) -> None:
-        """Add a message below the last one, unless it has no parts: kinds and texts."""
+        """Add a message below the last one, unless it has no parts. Each part is a kind and a text."""
         pieces = Pieces(role)
         for kind, text in parts:
             match kind:
@@ -229,13 +232,13 @@ class Chats:
             if key == found.id:
                 self._add_responses(found, rows)
             elif rest := [row for row in rows if id_of(row.get("id")) not in written]:
-                # A fork's responses begin in the middle of a conversation, at a place that they do not tell.
+                # A fork's responses begin in the middle of a conversation, but do not say where.
                 self._add_responses(found, rest)
 
     def _add_new(self, found: ForeignConversation, messages: Sequence[ForeignMessage]) -> dict[str, str]:
-        """Add a thread's messages, parents first, except those that are there as responses.
+        """Add a thread's messages, parents first, except those that were added as responses.
 
-        Return the ids that all of them have in the conversation.
+        Return the ids of all of them in the conversation.
         """
         ids: dict[str, str] = {}
         older = {message.id: message for message in found.messages}
@@ -244,7 +247,7 @@ class Chats:
             below.setdefault(message.parent, []).append(message)
         for message in messages:
             parent = message.parent = ids.get(message.parent or "", message.parent)
-            # One question of a response has both the results of tools and a text.
+            # A response has the results of tools and the user's text in one question.
             candidates = [*([older[parent]] if parent in older else []), *below.get(parent, [])]
             same = next((other for other in candidates if _is_in(message, other)), None)
             ids[message.id] = message.id if same is None else same.id
@@ -253,7 +256,7 @@ class Chats:
         return ids
 
     def _chain(self, message: str | None, known: Mapping[str, Row]) -> dict[str, Row]:
-        """Return the rows of a message and of all above it that are not known yet, parents first."""
+        """Return the rows of a message and of its unknown ancestors, parents first."""
         rows: dict[str, Row] = {}
         while message is not None and message not in known and message not in rows:
             own = self._of("messages", message)
@@ -301,7 +304,7 @@ class Chats:
         )
 
     def _joined(self, pieces: Json) -> str:
-        """Return a text that is stored as literal parts and fragments."""
+        """Return a text that is stored as literal parts and references to fragments."""
         texts: list[str] = []
         for found in list_of(pieces):
             piece = object_of(found)
@@ -321,7 +324,10 @@ class Chats:
         return [text_of(row.get("content")) for row in rows]
 
     def _attachment(self, link: Row, remarks: Counter[Sentence]) -> str:
-        """Return a note with an attachment; one that is a file of its own or a web address is named."""
+        """Return a note with an attachment.
+
+        If the attachment is a separate file or a web address, the note only names it.
+        """
         key = id_of(link.get("attachment_id")) or ""
         row = next(iter(self._of("attachments", key)), {})
         kind = text_of(row.get("type"))
@@ -335,7 +341,7 @@ class Chats:
 
 
 def _is_in(message: ForeignMessage, other: ForeignMessage) -> bool:
-    """Return whether a message has the role of another one, and no part that the other has not."""
+    """Return whether a message has the same role as another one, and no part that the other one lacks."""
     asking = {"user", "note"}
     if message.role != other.role and not {message.role, other.role} <= asking:
         return False

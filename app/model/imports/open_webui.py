@@ -142,7 +142,7 @@ def _add_output(block: dict[str, Json], pieces: Pieces, remarks: Counter[Sentenc
 
 def _add_details(text: str, pieces: Pieces, remarks: Counter[Sentence]) -> None:
     """Add a text. Its `<details>` elements become reasoning and notes where they stand."""
-    # Only up to the last end tag: after that, each start tag would cost a search to the end of the text.
+    # Search only up to the last end tag. After it, each start tag would cost a search to the end of the text.
     end = text.rfind(_END) + len(_END) if _END in text else 0
     begin = 0
     for found in _DETAILS.finditer(text[:end]):

@@ -60,7 +60,10 @@ def _role(theirs: dict[str, Json]) -> ForeignRole:
 def _versions(
     theirs: dict[str, Json], number: str, parent: str | None, name: str, remarks: Counter[Sentence]
 ) -> tuple[list[ForeignMessage], int]:
-    """Return a message and its swipes, and the place of the one that is shown. `name`: who speaks; may be empty."""
+    """Return a message and its swipes, and the index of the shown one.
+
+    `name`: the name of the speaker; may be empty.
+    """
     extra = object_of(theirs.get("extra"))
     role = _role(theirs)
     shown = text_of(theirs.get("mes"))
@@ -100,7 +103,7 @@ def _versions(
 
 
 def _add_extra(extra: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence]) -> None:
-    """Add what a message has besides its text: a translation, calls of tools, pictures and files."""
+    """Add a message's translation, tool calls, pictures and files."""
     if words := text_of(extra.get("display_text")):
         pieces.add_note(blocks.other_note("Translation", words, remarks))
     for found in list_of(extra.get("tool_invocations")):

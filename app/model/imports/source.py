@@ -99,7 +99,7 @@ class Problem(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """Counts of what a file has besides its conversations, and that is left out."""
+    """Counts the contents of a file that are not conversations and are left out."""
 
     remarks: Counter[Sentence]
 

@@ -1,4 +1,4 @@
-"""Reads the chats of text-generation-webui: rows of a question and an answer, and what is known of each of them."""
+"""Reads the chats of text-generation-webui: rows of a question and an answer, with metadata about each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from worker.sentence import Sentence
 NAME = "text-generation-webui"
 
 _NO_QUESTION = "<|BEGIN-VISIBLE-CHAT|>"
-"""It stands in place of the question above a character's greeting."""
+"""This text replaces the question above a character's greeting."""
 _SHOWN = "shown"
 _FILE_NAME = re.compile(r"\d{8}-\d\d-\d\d-\d\d")
 _SIDES: tuple[tuple[str, ForeignRole], ...] = (("user", "user"), ("assistant", "assistant"))
@@ -79,7 +79,7 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
 def _versions(
     about: dict[str, Json], role: ForeignRole, text: str, shown: str, remarks: Counter[Sentence]
 ) -> Iterator[ForeignMessage]:
-    """Yield the versions of a message; the id of the one that was shown is `_SHOWN`. An empty one is left out."""
+    """Yield the versions of a message. The shown version has the id `_SHOWN`. Empty versions are left out."""
     versions = [object_of(version) for version in list_of(about.get("versions"))]
     index = about.get("current_version_index")
     current = index if isinstance(index, int) and 0 <= index < len(versions) else len(versions) - 1

@@ -111,7 +111,7 @@ def _message(values: dict[str, Json], number: int, text: str, begin: int, end: i
 
 
 def _end(text: str, marks: list[re.Match[str]], number: int) -> int:
-    """Return where a message's text ends: before a line break and an empty line, the last text before a line break."""
+    """Return the end of a message's text: before a line break and an empty line; in the last message, a line break."""
     if number + 1 < len(marks):
         return marks[number + 1].start() - 2
     return len(text) - text.endswith("\n")

@@ -22,7 +22,7 @@ _MIN_TEXT_PX = 40
 _ICON_PX = 16
 _BUTTON_PX = 28
 _MOST_CHIPS = 50
-"""A chip takes some milliseconds."""
+"""At most this many chips are shown, because creating a chip takes some milliseconds."""
 _REMOVE_KEYS = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
 _FIELD_INSET_PX = 4
 _BETWEEN = " · "
@@ -32,8 +32,8 @@ _BETWEEN = " · "
 class Chips(QWidget):
     """Chips in rows. Tab moves between them; Delete, Backspace, Enter and Space remove the focused one.
 
-    A chip that can be opened has a button with its text, too; Enter and Space open it. Of very many, the first are
-    shown, with the number of the others.
+    A chip that can be opened has a button with its text, too; Enter and Space open it. If there are very many chips,
+    only the first ones are shown, with the number of the others.
     """
 
     removed = Signal(int)
@@ -119,7 +119,7 @@ class Chips(QWidget):
         if number in self._openable:
             opener = FittingButton()
             opener.setObjectName("action")
-            # Where it is too long, the name and the size stay.
+            # If the text is too long, only the name and the size are shown.
             parts = text.split(_BETWEEN)
             opener.show_texts(*dict.fromkeys((shown, _BETWEEN.join((parts[0], parts[-1])), parts[0])))
             opener.setAccessibleName(text)

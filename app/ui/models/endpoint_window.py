@@ -23,7 +23,7 @@ class EndpointWindow(Sheet):
     """Fields for the address, the key, the name and the prices of one server."""
 
     added = Signal(object)
-    """What was checked and kept, as an `Added`."""
+    """The server that was checked and kept, as an `Added`."""
 
     def __init__(self, endpoints: Endpoints, theme: Theme, parent: QWidget, endpoint: Endpoint | None = None) -> None:
         """`endpoint` is the server that is changed; None adds one."""
@@ -129,14 +129,14 @@ class EndpointWindow(Sheet):
 
     @property
     def _entered_key(self) -> str | None:
-        """The key that was typed; empty for none, None for the key that the server has already."""
+        """The key that was typed. Empty means no key, None means the key that Bough already has for the server."""
         if self.without_key.isChecked():
             return ""
         is_unchanged = self._endpoint is not None and self.key.text().strip() == self._key_before
         return None if is_unchanged else self.key.text()
 
     def check(self) -> None:
-        """Ask the server for its models and a first token. It is kept if both come."""
+        """Ask the server for its models and a first token. The server is kept if both requests succeed."""
         if self.is_working:
             return
         fields = (self.prompt_price, self.kept_price, self.answer_price, self.currency)

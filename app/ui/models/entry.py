@@ -60,7 +60,7 @@ class Entry:
     """Whether the model would fit into memory if the guide's idle process were stopped."""
     presence: Presence = ""
     fraction: float | None = None
-    """How much of the model has been loaded, from 0 to 1; None if it is not being loaded."""
+    """The fraction of the model that has been loaded, from 0 to 1; None if it is not being loaded."""
     transfer: Transfer | None = None
     """The download or conversion of the model; None if there is none."""
     variants: tuple[RemoteModel, ...] = ()

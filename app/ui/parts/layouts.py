@@ -109,7 +109,10 @@ class FlowLayout(QLayout):
 
 
 def order_tabs(place: QWidget, stops: Sequence[QWidget]) -> None:
-    """Let Tab reach `stops`, which were just made, before `place` and what is inside it. Qt puts them at the end."""
+    """Let Tab reach `stops`, which were just made, before `place` and what is inside it.
+
+    Without this, Qt would put them at the end.
+    """
     before = place.previousInFocusChain() or place
     while before is not place and (before in stops or not before.focusPolicy() & Qt.FocusPolicy.TabFocus):
         before = before.previousInFocusChain() or place

@@ -36,7 +36,8 @@ class LayoutAhead(QObject):
         end = time.monotonic() + _STEP_S
         layout = self._document.documentLayout()
         if not self._has_begun:
-            # Qt lays out the beginning now, which may take a whole step, and what follows when it is asked for it.
+            # Qt lays out the beginning now, which may take a whole step. It lays out the rest when it is asked for its
+            # geometry.
             self._has_begun = True
             self._document.setPageSize(QSizeF(self.width_px, -1))
             layout.installEventFilter(self)

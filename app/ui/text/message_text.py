@@ -442,7 +442,7 @@ class MessageText(QTextBrowser):
         self._fitted_px = width_px
         spans, tables = self._markdown.spans, self._markdown.tables
         if spans or tables:
-            # Qt lays out a text up to where it is asked. To ask once is faster than to ask for one frame after another.
+            # Qt lays out a text up to the requested position. One request is faster than a request for each frame.
             self.document().documentLayout().blockBoundingRect(self.document().lastBlock())
         have_stops_changed = self._frames.show(spans, tables, width_px, changed_from=changed_from)
         self._frames.set_source(None if self._json is None else self._content[self._visible.start :])
@@ -472,7 +472,7 @@ class MessageText(QTextBrowser):
 
     @override
     def changeEvent(self, e: QEvent) -> None:
-        # Qt would lay out the text in the widget's font. Each part of the text has its own, see `set_theme`.
+        # Qt would lay out the text in the widget's font, but each part of the text has its own font, see `set_theme`.
         if e.type() not in {QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange}:
             super().changeEvent(e)
 
@@ -566,7 +566,7 @@ class MessageText(QTextBrowser):
         cursor = self.textCursor()
         moved = super().focusNextPrevChild(next)
         if not self.hasFocus():
-            # While it looks for a link, Qt moves the cursor to the beginning; the button goes on from the cursor.
+            # While Qt looks for a link, it moves the cursor to the beginning. The button continues from the cursor.
             super().setTextCursor(cursor)
         return moved
 

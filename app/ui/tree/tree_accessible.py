@@ -38,7 +38,7 @@ def announce_change(canvas: TreeCanvas) -> None:
 
 
 def _interface_of(_class_name: str, found: QObject) -> QAccessibleInterface | None:
-    # Qt deletes the interface with its widget.
+    # Qt deletes the interface together with its widget.
     return _Tree(found) if isinstance(found, TreeCanvas) else None
 
 
