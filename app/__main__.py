@@ -28,11 +28,14 @@ def main(arguments: list[str] | None = None) -> int:
         serve_if_asked()
     from app.command_line import parser
     from worker.printable import print_printable_text
-    from worker.surroundings import open_missing_streams
+    from worker.surroundings import open_missing_streams, program_version
 
     open_missing_streams()
     print_printable_text()
     chosen = parser().parse_args(arguments)
+    if chosen.version:
+        print(f"bough {program_version()}")  # noqa: T201
+        return 0
     try:
         return _run(chosen)
     except ImportError as error:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from app.model.exports.files import FORMATS
 
-SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models", "serve"})
+SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models", "serve", "doctor"})
 """The commands that work without a window."""
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = argparse.ArgumentParser(prog="bough", description="A chat program in which a conversation is a tree.")
+    made.add_argument("--version", action="store_true", help="print the version")
     made.add_argument("--data-dir", type=Path, help="keep conversations and settings in this folder")
     made.add_argument(
         "--safe-mode",
@@ -70,6 +71,10 @@ def parser() -> argparse.ArgumentParser:
     again.add_argument("--json", action="store_true", help="print JSON")
     models = commands.add_parser("models", parents=[data_dir], help="list, search, fetch, import and remove models")
     _add_models_commands(models, data_dir)
+    doctor = commands.add_parser(
+        "doctor", parents=[data_dir], help="check this installation and the files; changes nothing"
+    )
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     _add_serve(commands.add_parser("serve", parents=[data_dir], help="answer other programs with a model"))
     return made
 

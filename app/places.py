@@ -20,6 +20,8 @@ class Places:
     """The folder for settings."""
     cache: Path
     """The folder for files that can be computed again."""
+    logs: Path
+    """The folder for logs and reports of crashes."""
 
     @classmethod
     def of_user(cls) -> Places:
@@ -28,12 +30,13 @@ class Places:
             data=platformdirs.user_data_path("bough", appauthor=False),
             config=platformdirs.user_config_path("bough", appauthor=False),
             cache=platformdirs.user_cache_path("bough", appauthor=False),
+            logs=platformdirs.user_log_path("bough", appauthor=False),
         )
 
     @classmethod
     def under(cls, folder: Path) -> Places:
         """Return places that are all below `folder`."""
-        return cls(data=folder, config=folder, cache=folder)
+        return cls(data=folder, config=folder, cache=folder, logs=folder / "logs")
 
     @property
     def store(self) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from worker.printable import print_printable_text
-from worker.surroundings import has_folder
+from worker.surroundings import has_folder, program_version
 from worker.trial import serve_if_asked
 
 
@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     multiprocessing.freeze_support()
     serve_if_asked()
     parser = argparse.ArgumentParser(prog="bough-worker", description="Bough's worker without its window.")
+    parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("--stdio", action="store_true", help="read commands and write events, a JSON object a line")
     parser.add_argument(
         "--cache-folder",
@@ -49,6 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
         print("bough: the folder in which you started this is gone. Start it in another one.", file=sys.stderr)  # noqa: T201
         return 2
     chosen = parser.parse_args(arguments)
+    if chosen.version:
+        print(f"bough-worker {program_version()}")  # noqa: T201
+        return 0
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     if chosen.stdio:
         from worker import stdio

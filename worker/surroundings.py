@@ -1,4 +1,7 @@
-"""Starts of processes: standard streams may be closed, the working folder may be gone, Ctrl+C may come at any time."""
+"""Starts of processes: standard streams may be closed, the working folder may be gone, Ctrl+C may come at any time.
+
+Also the version of the program that starts.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,17 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 _STANDARD = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+
+
+def program_version() -> str:
+    """Return Bough's version, as its installed metadata give it; "unknown" if Bough runs without being installed."""
+    # Slow to import, and rarely needed.
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version("bough")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def open_missing_streams() -> None:

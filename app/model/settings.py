@@ -188,16 +188,8 @@ def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: Non
     Invalid values are replaced by their defaults, and all others are used. The file is then kept under another name,
     and `report` is called with a sentence about it.
     """
-    try:
-        restrict(path)
-        found = parsed(read_regular(path, _MAX_BYTES))
-    except FileNotFoundError:
-        return Settings()
-    except (OSError, ValueError, RecursionError) as error:
-        settings, left_out, why = Settings(), [""], str(error)
-    else:
-        left_out, why = [], ""
-        settings = with_valid_fields(Settings, found, "", left_out)
+    restrict(path)
+    settings, left_out, why = read_settings(path)
     if left_out:
         kept = set_aside(path)
         if settings != Settings():
@@ -206,6 +198,21 @@ def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: Non
         names = ", ".join(name for name in left_out if name)
         report(_said(names, why, path if kept is None else kept))
     return settings
+
+
+def read_settings(path: Path) -> tuple[Settings, list[str], str]:
+    """Read the settings without changing anything.
+
+    Return them, the names of what is invalid in the file (an empty name for the whole file), and why it can't be read.
+    """
+    left_out: list[str] = []
+    try:
+        found = parsed(read_regular(path, _MAX_BYTES))
+    except FileNotFoundError:
+        return Settings(), [], ""
+    except (OSError, ValueError, RecursionError) as error:
+        return Settings(), [""], str(error)
+    return with_valid_fields(Settings, found, "", left_out), left_out, ""
 
 
 def _said(names: str, why: str, kept: Path) -> Sentence:

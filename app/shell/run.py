@@ -34,6 +34,11 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
     # A character that the terminal's encoding lacks must not stop the command.
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
+        if chosen.command == "doctor":
+            # Only this command starts Qt and MLX.
+            from app.shell.doctor_command import doctor
+
+            return doctor(chosen, places)
         if chosen.command == "models":
             # Only this command needs the hub.
             from app.shell.models_command import run_models

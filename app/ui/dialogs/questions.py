@@ -13,6 +13,7 @@ from app.ui.parts.labels import selectable_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.qt_workarounds import without_indent
 from app.ui.theme import scaled
+from worker.surroundings import program_version
 
 _WIDTH_PX = 380
 _ABOUT_PX = 460
@@ -195,14 +196,12 @@ def ask_to_send(parent: QWidget, host: str) -> bool:
 
 def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
     """Show what Bough is, its version, its licence, and how the loaded model runs, in sentences."""
-    # Imported here because they are slow and rarely needed.
-    from importlib.metadata import version
-
+    # Imported here because it is rarely needed.
     from app.ui.parts.sheet import Sheet, filled_by
 
     sheet = Sheet(QCoreApplication.translate("Dialogs", "About Bough"), parent)
     sheet.setObjectName("about")
-    title = QLabel(f"Bough {version('bough')}")
+    title = QLabel(f"Bough {program_version()}")
     title.setObjectName("heading")
     details = (
         QCoreApplication.translate(
