@@ -1,0 +1,129 @@
+"""The contents of a bundle: which modules, Qt plugins and files go into it, on each platform. `bough.spec` asks."""
+
+from __future__ import annotations
+
+import fnmatch
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+SOURCES_TOO = ("mlx_lm", "transformers", "worker.hooks")
+"""Packages that are also there as source files.
+
+Bough lists the modules of mlx_lm to find out which models it supports, users read the hooks that come with Bough and
+begin theirs with a copy, and transformers searches its sources for what they export.
+"""
+
+WHOLE_PACKAGES = (
+    "app",
+    "worker",
+    "resources",
+    "mlx",
+    "mlx_lm",
+    "llguidance",
+    "tokenizers",
+    "keyring",
+    "pygments",
+    "ijson",
+    "uvicorn",
+)
+"""Packages of which modules are imported by names that only the running program forms."""
+
+UNUSED_MODULES = (
+    # Programs and libraries that are not installed with Bough, or whose use is optional for a dependency.
+    *("torch", "tensorflow", "jax", "flax", "PIL", "IPython", "matplotlib", "pandas", "scipy", "sklearn", "pytest"),
+    *("setuptools", "pip", "pkg_resources", "hatchling", "PyInstaller", "numpy.f2py"),
+    # Parts of the standard library that are programs of their own.
+    *("tkinter", "turtle", "turtledemo", "idlelib", "ensurepip", "lib2to3", "test", "_pydecimal", "pydoc_data"),
+)
+
+_TRANSFORMERS_UNUSED = (
+    # Bough uses the tokenizers of transformers, and the configurations that choose them. Models run in mlx_lm.
+    "modeling_*",
+    "modular_*",
+    "convert_*",
+    "image_processing_*",
+    "video_processing_*",
+    "feature_extraction_*",
+    "processing_*",
+    "generation_*",
+    "loss_*",
+)
+_TRANSFORMERS_UNUSED_PACKAGES = (
+    *("cli", "data", "distributed", "exporters", "generation", "integrations", "loss", "pipelines", "quantizers"),
+    *("trainer*", "training_args*", "testing_utils", "model_debugging_utils", "optimization"),
+)
+_TRANSFORMERS_USED = ("models.auto.*",)
+
+UNUSED_PLUGINS = (
+    # GTK's look and its file dialogs would bring GTK. The desktop portal has the same dialogs.
+    "platformthemes/*gtk3*",
+    # Screens without a desktop, other machines' screens, and keyboards on the screen, which bring Qt Quick.
+    *("platforms/*eglfs*", "platforms/*linuxfb*", "platforms/*vkkhrdisplay*", "platforms/*vnc*"),
+    *("platforms/*minimal*", "platforminputcontexts/*virtualkeyboard*"),
+    *("egldeviceintegrations/*", "generic/*"),
+    # Bough shows no PDF files, and Qt opens no connection.
+    *("imageformats/*qpdf*", "imageformats/*qtga*", "imageformats/*qwbmp*", "imageformats/*qicns*"),
+    *("networkinformation/*", "tls/*"),
+    *("sqldrivers/*", "qmltooling/*", "designer/*", "position/*", "vectorimageformats/*"),
+    "wayland-graphics-integration-server/*",
+)
+"""Patterns of Qt plugins, each `kind/file`. Their libraries stay out, too."""
+
+_UNUSED_FILES = (
+    # What compilers need, tests, and what only developers read.
+    *("mlx/include/*", "mlx/share/*", "mlx/lib/cmake/*", "*/cmake/*", "*.pyi", "*.hpp", "*.h", "*.cu", "*.pxd"),
+    *("*/tests/*", "*/__pycache__/*.pyc", "*/py.typed", "resources/pictures/*", "resources/translations/*.ts"),
+    # `build.py` puts in what programs ask for. The rest, as the list of installed files, differs from build to build.
+    "*.dist-info/*",
+    # Bough has its own German words, also for Qt's dialogs.
+    "PySide6/Qt/translations/*",
+    "PySide6/translations/*",
+    "PySide6/Qt/resources/*",
+)
+
+
+_SYSTEM_LIBRARIES = (
+    "libfontconfig.so*",
+    "libfreetype.so*",
+    "libGL.so*",
+    "libEGL.so*",
+    "libX11.so*",
+    "libwayland-*.so*",
+)
+"""Libraries that belong to the system's fonts and graphics. Every desktop has them, and another version may not fit."""
+
+
+def keeps_plugin(kind: str, file: str) -> bool:
+    """Return whether the bundle has a Qt plugin: its folder below `plugins`, and its file's name."""
+    return not _matches(f"{kind}/{file}", UNUSED_PLUGINS)
+
+
+def keeps_file(place: str) -> bool:
+    """Return whether a file goes into the bundle. `place`: its path there, with slashes."""
+    return not _matches(place, (*_UNUSED_FILES, *_SYSTEM_LIBRARIES))
+
+
+def keeps_transformers_module(name: str) -> bool:
+    """Return whether the bundle has a module of transformers. `name`: without `transformers.`"""
+    if _matches(name, _TRANSFORMERS_USED):
+        return True
+    parts = name.split(".")
+    if _matches(parts[0], _TRANSFORMERS_UNUSED_PACKAGES):
+        return False
+    return len(parts) < 3 or parts[0] != "models" or not _matches(parts[-1], _TRANSFORMERS_UNUSED)
+
+
+def unused_transformers_modules(package: Path) -> list[str]:
+    """Return the full names of the modules of transformers to leave out. `package`: its folder."""
+    found = (".".join(file.relative_to(package).with_suffix("").parts) for file in sorted(package.rglob("*.py")))
+    return [f"transformers.{name}" for name in found if not keeps_transformers_module(name)]
+
+
+def standard_modules() -> list[str]:
+    """Return the modules of Python's standard library that hooks may import: all but `UNUSED_MODULES`."""
+    return sorted(set(sys.stdlib_module_names).difference(UNUSED_MODULES, {"antigravity", "this", "idlelib"}))
+
+
+def _matches(text: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(text, pattern) for pattern in patterns)
