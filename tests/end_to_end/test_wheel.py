@@ -51,7 +51,7 @@ def _install(folder: Path) -> Path:
 def _build(folder: Path) -> list[Path]:
     """Build the wheels. Return the plain one and the one for CUDA."""
     _run([ROOT / "packaging" / "wheels.sh", sys.executable, folder], ROOT)
-    return sorted(folder.iterdir(), key=lambda wheel: "+cuda" in wheel.name)
+    return sorted(folder.iterdir(), key=lambda wheel: "cuda13" in wheel.name)
 
 
 def _pinned(lock: str) -> list[str]:
@@ -99,13 +99,14 @@ def test_every_locked_version_is_a_constraint() -> None:
 
 def test_the_wheel_for_cuda_differs_in_its_version_and_backend_alone(tmp_path: Path) -> None:
     wheels = _build(tmp_path)
-    version = wheels[0].name.split("-")[1]
+    version, for_cuda = (wheel.name.split("-")[1] for wheel in wheels)
+    assert for_cuda in {f"{version}+cuda13", f"{version}.cuda13"}
     plain, cuda = map(_contents, wheels)
     assert {name for name in plain if plain[name] != cuda.get(name)} == {"METADATA", "RECORD"}
     assert plain.keys() == cuda.keys()
     lines = zip(plain["METADATA"].decode().splitlines(), cuda["METADATA"].decode().splitlines(), strict=True)
     assert [pair for pair in lines if pair[0] != pair[1]] == [
-        (f"Version: {version}", f"Version: {version}+cuda13"),
+        (f"Version: {version}", f"Version: {for_cuda}"),
         ("Requires-Dist: mlx[cpu]; sys_platform == 'linux'", "Requires-Dist: mlx[cuda13]; sys_platform == 'linux'"),
     ]
 
