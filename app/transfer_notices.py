@@ -27,7 +27,7 @@ class TransferNotices(QObject):
         self._titles: dict[str, str] = {}
         self._came: dict[str, Sentence] = {}
         """The sentences about finished models in the current notice, by the models' names for `load_model`."""
-        self._said: dict[str, Sentence] = {}
+        self._failures: dict[str, Sentence] = {}
         """The failures in the present notice, by the transfer's key."""
         self._seen: set[str] = set()
         """The keys of all transfers whose failure was noticed."""
@@ -42,7 +42,7 @@ class TransferNotices(QObject):
         """Post no notices while this Models window exists, because it shows all transfers."""
         self._num_windows += 1
         self._came.clear()
-        self._said.clear()
+        self._failures.clear()
         self._notices.end("arrival")
         self._notices.end("transfer")
         window.destroyed.connect(self._on_window_closed)
@@ -68,7 +68,7 @@ class TransferNotices(QObject):
         else:
             self._notices.end("arrival")
 
-    def _say_what_was_interrupted(self) -> None:
+    def _report_interrupted(self) -> None:
         found = self._transfers.interrupted
         keys = tuple(one.key for one in found)
         if keys == self._interrupted:
@@ -88,22 +88,24 @@ class TransferNotices(QObject):
         self._notices.post(Notice(text, action=ResumeTransfers(keys), cause="interrupted"))
 
     def _on_changed(self, *, is_start: bool = False) -> None:
-        self._say_what_was_interrupted()
+        self._report_interrupted()
         all_ = self._transfers.all
         self._titles.update((one.key, one.title) for one in all_)
         failed = {
             one.key: (one.title, one.failure) for one in all_ if one.state == "failed" and one.failure is not None
         }
-        before = self._said
-        self._said = {key: said for key, said in before.items() if key in failed}
+        before = self._failures
+        self._failures = {key: failure for key, failure in before.items() if key in failed}
         for key, (title, why) in failed.items():
             if key not in self._seen and not (is_start or self._num_windows or self._is_followed(key)):
-                self._said[key] = Sentence("{model} could not be downloaded or converted: {why}", model=title, why=why)
+                self._failures[key] = Sentence(
+                    "{model} could not be downloaded or converted: {why}", model=title, why=why
+                )
         self._seen = set(failed)
-        if self._said == before:
+        if self._failures == before:
             return
-        if self._said:
-            text = joined(self._said.values(), "\n")
+        if self._failures:
+            text = joined(self._failures.values(), "\n")
             self._notices.post(Notice(text, "warning", action=OpenModels(), cause="transfer"))
         else:
             self._notices.end("transfer")

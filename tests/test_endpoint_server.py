@@ -127,7 +127,7 @@ def test_a_beginning_can_be_read_before_a_fault(server: EndpointServer, name: st
 
 
 @pytest.mark.parametrize("name", NOTHING)
-def test_nothing_can_be_read(server: EndpointServer, name: str) -> None:
+def test_faults_that_end_a_reply_before_its_text(server: EndpointServer, name: str) -> None:
     fault = NOTHING[name]
     reply, body = _ask(server, fault=fault)
     assert not any(has.get("choices") for has in _chunks(body))
@@ -292,7 +292,7 @@ def test_ipv6() -> None:
         connection.close()
 
 
-def test_a_certificate_that_nobody_knows(tmp_path: Path) -> None:
+def test_an_unknown_certificate_is_refused(tmp_path: Path) -> None:
     unknown_certificate = write_certificate(tmp_path)
     with EndpointServer(certificate=unknown_certificate) as server:
         with pytest.raises(ssl.SSLCertVerificationError):

@@ -135,7 +135,7 @@ class Notice(Value, frozen=True):
         return received(self.message, self.parts)
 
 
-def said(sentences: Iterable[Sentence]) -> list[Notice]:
+def notices_of(sentences: Iterable[Sentence]) -> list[Notice]:
     """Return sentences in the form in which events send them."""
     return [Notice(message=str(sentence), parts=sentence.parts) for sentence in sentences]
 

@@ -25,7 +25,7 @@ from worker.errors import (
     WorkerOutOfMemoryError,
     is_out_of_memory,
 )
-from worker.events import said
+from worker.events import notices_of
 from worker.language_model import LanguageModel, Loading, UnreadModel, release
 from worker.models.folder import find_model
 from worker.protocol import (
@@ -425,5 +425,5 @@ def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refus
         thinking_default=thinking is not None and thinking.is_default,
         tool_form=model.chat_template.style.form.name,
         reasoning=model.chat_template.style.reasoning,
-        notices=said(model.notices),
+        notices=notices_of(model.notices),
     )

@@ -246,8 +246,8 @@ def finished(
 
 def _new_notices(event: Finished, prompt: Sequence[Message]) -> tuple[SentenceParts, ...]:
     """Return the notices of an answer that no earlier answer of its branch has."""
-    said = {repr(notice) for message in prompt if message.record is not None for notice in message.record.notices}
-    return tuple(notice.sentence.parts for notice in event.notices if repr(notice.sentence.parts) not in said)
+    notices = {repr(notice) for message in prompt if message.record is not None for notice in message.record.notices}
+    return tuple(notice.sentence.parts for notice in event.notices if repr(notice.sentence.parts) not in notices)
 
 
 def broken_off(message: Message, state: State, error: Sentence | None) -> Message:

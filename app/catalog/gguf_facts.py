@@ -118,25 +118,25 @@ def read_facts(path: Path, num_bytes: int, name: str = "") -> GgufFacts | None:
 
     `num_bytes` is the size of all parts. `name` is the file's name if its path is a hash.
     """
-    said = read_head(path)
-    architecture = clean_name(said.text("general.architecture"))
-    if architecture in _FOREIGN or said.text("general.type") not in (None, "model"):
+    metadata = read_head(path)
+    architecture = clean_name(metadata.text("general.architecture"))
+    if architecture in _FOREIGN or metadata.text("general.type") not in (None, "model"):
         return None
-    kind = _FILE_TYPES.get(said.integer("general.file_type") or 0, "") if "general.file_type" in said else ""
+    kind = _FILE_TYPES.get(metadata.integer("general.file_type") or 0, "") if "general.file_type" in metadata else ""
     kind = kind_in(name or path.name) or kind
     bits = _BITS.get(kind)
-    config = _config(said, architecture)
-    count = _size(said.text("general.size_label") or "") or int(num_bytes * 8 / (bits or _USUAL_BITS))
+    config = _config(metadata, architecture)
+    count = _size(metadata.text("general.size_label") or "") or int(num_bytes * 8 / (bits or _USUAL_BITS))
     is_float = kind in {"F32", "F16", "BF16"}
     return GgufFacts(
-        title=clean_name(said.text("general.name")),
+        title=clean_name(metadata.text("general.name")),
         architecture=architecture,
         quantization=kind,
         bits=bits or (num_bytes * 8 / count if count else None),
         context_length=config.get("max_position_embeddings"),
         num_parameters=count or None,
-        licence=clean_name(said.text("general.license")),
-        repo=_repo(said),
+        licence=clean_name(metadata.text("general.license")),
+        repo=_repo(metadata),
         shape=structs.replace(
             shape_of(config),
             packed_numbers=0 if is_float else count,
@@ -147,11 +147,11 @@ def read_facts(path: Path, num_bytes: int, name: str = "") -> GgufFacts | None:
     )
 
 
-def _config(said: Metadata, architecture: str) -> Mapping[str, Any]:
+def _config(metadata: Metadata, architecture: str) -> Mapping[str, Any]:
     """Return the values on which the memory depends, under the names that a config.json has for them."""
 
     def value(name: str) -> int | None:
-        found = said.values.get(f"{architecture}.{name}")
+        found = metadata.values.get(f"{architecture}.{name}")
         return found if isinstance(found, int) and not isinstance(found, bool) and 0 < found < 2**31 else None
 
     config = {
@@ -179,8 +179,8 @@ def _size(label: str) -> int:
     return int(int(found[1] or 1) * float(found[2]) * _SCALES[found[3].upper()]) if found else 0
 
 
-def _repo(said: Metadata) -> str:
-    url = said.text("general.repo_url") or said.text("general.source.huggingface.repository") or ""
+def _repo(metadata: Metadata) -> str:
+    url = metadata.text("general.repo_url") or metadata.text("general.source.huggingface.repository") or ""
     found = re.search(r"(?:^|huggingface\.co/)([\w.-]+/[\w.-]+)/?$", url)
     return found[1] if found else ""
 

@@ -64,8 +64,8 @@ def machine_memory(probe: Probe | None = None, reusable_bytes: int = 0) -> Memor
 
 def _unified(probe: Probe) -> Memory | None:
     """Return the memory of Apple silicon; None for other Macs, where MLX uses the CPU."""
-    said = probe.run(["sysctl", "-n", "hw.optional.arm64"]).split()
-    if said != ["1"]:
+    output = probe.run(["sysctl", "-n", "hw.optional.arm64"]).split()
+    if output != ["1"]:
         return None
     machine = probe.machine()
     chosen = probe.run(["sysctl", "-n", "iogpu.wired_limit_mb"]).strip()

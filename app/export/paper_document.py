@@ -199,16 +199,16 @@ class _Writer:
             self.heading(caption, 1)
             self._insert(_marks(message) + self._note(message))
             return
-        said = split_reasoning(message)
+        split = split_reasoning(message)
         self.heading(caption, 1, mark=f"{caption}: {first_words(message)}")
         parts = [_marks(message)]
-        if said.reasoning and self._options.reasoning:
-            reasoning = _plain(self._beginning(said.reasoning))
+        if split.reasoning and self._options.reasoning:
+            reasoning = _plain(self._beginning(split.reasoning))
             parts.append(f'<p class="quiet"><b>Reasoning</b></p><p class="quiet plain">{reasoning}</p>')
         if message.role == "assistant":
-            parts.append(self._renderer.render_markdown(self._beginning(said.answer).translate(_NOT_SHOWN)))
+            parts.append(self._renderer.render_markdown(self._beginning(split.answer).translate(_NOT_SHOWN)))
         else:
-            parts.append(f'<p class="plain">{_plain(self._beginning(said.answer))}</p>')
+            parts.append(f'<p class="plain">{_plain(self._beginning(split.answer))}</p>')
         if ended := ending(message):
             parts.append(f'<p class="{"error" if message.state == "failed" else "quiet"}">{_plain(ended)}</p>')
         if self._options.statistics and (line := statistics(message)):

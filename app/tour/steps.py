@@ -354,11 +354,12 @@ def ask_for_json(visitor: Visitor) -> dict[str, Any]:
     QTest.keyClick(popover, Qt.Key.Key_Escape)
     visitor.ask("Is what a model has read kept?")
     answer = visitor.finished_answer()
-    said = json.loads(answer.text)
+    found = json.loads(answer.text)
     expect(
-        set(said) == {"topic", "is_kept"} and isinstance(said["is_kept"], bool), "the answer does not match the schema"
+        set(found) == {"topic", "is_kept"} and isinstance(found["is_kept"], bool),
+        "the answer does not match the schema",
     )
-    return {**figures_of(answer), "said": said}
+    return {**figures_of(answer), "said": found}
 
 
 def attach_a_file(visitor: Visitor) -> dict[str, Any]:
@@ -424,8 +425,8 @@ def change_the_theme(visitor: Visitor) -> dict[str, Any]:
 
 
 def _all_costs_are_known(visitor: Visitor) -> bool:
-    said = [one for one in visitor.window.tree_dock.view.in_sight() if visitor.controller.shown.message(one).text]
-    return bool(said) and all(visitor.controller.costs.get(one) is not None for one in said)
+    shown = [one for one in visitor.window.tree_dock.view.in_sight() if visitor.controller.shown.message(one).text]
+    return bool(shown) and all(visitor.controller.costs.get(one) is not None for one in shown)
 
 
 def _is_dark(visitor: Visitor) -> bool:

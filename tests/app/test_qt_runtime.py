@@ -57,7 +57,7 @@ def test_garbage_waits_while_a_thread_keeps_very_many_objects(qapp: QApplication
     collector.deleteLater()
 
 
-def test_very_many_objects_that_stay_are_not_looked_at_again(qapp: QApplication) -> None:
+def test_very_many_long_lived_objects_are_not_scanned_again(qapp: QApplication) -> None:
     collector = GarbageCollector(qapp)
     kept = [[number] for number in range(60_000)]
     for _ in range(61):

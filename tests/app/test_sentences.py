@@ -196,7 +196,7 @@ def test_in_english_numbers_are_as_they_are(qapp: QApplication) -> None:
 # --- the sources -------------------------------------------------------------------------------------------------
 
 
-def test_no_sentence_tells_the_user_to_send_a_command(all_templates: list[str]) -> None:
+def test_no_sentence_asks_the_user_to_send_a_command(all_templates: list[str]) -> None:
     commands = [kind.__struct_config__.tag for kind in get_args(Command)]
     assert "load_model" in commands
     # Sentences that begin with the name of a field are for other drivers.

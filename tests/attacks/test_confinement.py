@@ -185,7 +185,7 @@ def test_files_outside_are_unchanged(trial: Trial):
     assert list(trial.precious.parent.iterdir()) == [trial.precious]
 
 
-def test_every_thread_of_the_libraries_is_bound(trial: Trial):
+def test_every_thread_of_the_libraries_is_confined(trial: Trial):
     assert len(trial.threads) > 1
     assert {(thread["Seccomp"], thread["NoNewPrivs"]) for thread in trial.threads} == {("2", "1")}
 
@@ -195,7 +195,7 @@ def test_the_worker_says_what_it_gave_up_and_works(trial: Trial):
     assert trial.fine["type"] == "finished"
 
 
-def test_a_hook_that_is_refused_is_told_how_to_ask(trial: Trial):
+def test_the_error_of_a_refused_hook_says_how_to_declare_its_needs(trial: Trial):
     assert "PermissionError" in trial.helpless
     assert 'needs the line NEEDS = ["network", "files"].' in trial.helpless
     assert trial.late["kind"] == "bad_request"
@@ -205,7 +205,7 @@ def test_a_hook_that_is_refused_is_told_how_to_ask(trial: Trial):
     )
 
 
-def test_a_pipe_among_the_hooks_is_a_sentence(trial: Trial):
+def test_a_pipe_among_the_hooks_is_reported(trial: Trial):
     (pipe,) = [hook for hook in trial.hooks if hook["name"] == "pipe"]
     assert pipe["problem"] == "pipe.py can't be read: it is not a file."
 
@@ -269,7 +269,7 @@ def test_the_server_of_the_local_api_is_confined_too(tmp_path: Path):
     assert sorted(path.name for path in (tmp_path / "own").iterdir()) == ["moved", "turns.sqlite3"]
 
 
-def test_it_can_be_switched_off(tmp_path: Path):
+def test_confinement_can_be_switched_off(tmp_path: Path):
     code = "from worker.confinement import confine; print(confine(folder).why_not); (folder / 'x').touch()"
     done = _confined(code, tmp_path, **{SETTING: "off"})
     assert (done.stdout, done.stderr) == ("switched_off\n", "")
@@ -291,7 +291,7 @@ def test_older_kernels_refuse_the_same_files(tmp_path: Path, missing: str):
     assert (tmp_path / "precious").read_text() == "precious"
 
 
-def test_where_the_system_has_none_of_it_the_worker_says_so(tmp_path: Path):
+def test_on_a_system_without_confinement_the_worker_says_so(tmp_path: Path):
     code = (
         "import worker.confinement as c\nc._NUMBERS = {}\n"
         "print(c.confine(folder)); c.sys.platform = 'win32'; print(c.confine(folder))"
@@ -301,7 +301,7 @@ def test_where_the_system_has_none_of_it_the_worker_says_so(tmp_path: Path):
     assert (done.stdout, done.stderr) == (line * 2, "")
 
 
-def test_a_thread_that_could_not_be_bound_is_no_secret(tmp_path: Path):
+def test_a_thread_that_could_not_be_confined_is_reported(tmp_path: Path):
     code = (
         "import threading, worker.confinement as c\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\nprint(c.confine(folder))"

@@ -50,7 +50,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("constraint", "words"), BAD)
-def test_a_bad_format_is_a_sentence_and_the_worker_goes_on(
+def test_an_invalid_format_is_reported_and_the_worker_continues(
     constraint: dict[str, Any], words: str, victim: Victim
 ) -> None:
     victim.check()

@@ -197,7 +197,9 @@ def test_when_the_process_dies_a_sentence_says_so_and_the_next_export_is_whole(
     assert path.read_bytes().startswith(b"%PDF")
 
 
-def test_a_printed_page_has_the_outlines_of_the_pdf_and_only_wanted_pages(pages: PageMaker, tmp_path: Path) -> None:
+def test_printed_pages_have_the_outlines_of_the_pdf_and_only_wanted_pages_are_printed(
+    pages: PageMaker, tmp_path: Path
+) -> None:
     from PySide6.QtPrintSupport import QPrinter
 
     excerpt = _excerpt_of(tmp_path, "A word $x^2$ and a\n\n|table|\n|-|\n|cell|\n\n" + "more words " * 600)

@@ -92,7 +92,7 @@ def test_values_out_of_bounds_are_set_aside_and_the_rest_is_kept(tmp_path: Path,
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "device", "too large"])
-def test_a_path_that_is_no_file_is_set_aside(tmp_path: Path, kind: str) -> None:
+def test_a_path_that_is_not_a_file_is_set_aside(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "settings.json"
     match kind:
         case "folder":
@@ -147,7 +147,7 @@ def test_invalid_drafts_are_set_aside_and_the_rest_is_kept(tmp_path: Path, name:
     assert json.loads(kept.read_bytes()) == [unsent, asking]
 
 
-def test_a_draft_that_can_not_be_set_aside_is_said_and_stays(tmp_path: Path) -> None:
+def test_a_draft_that_cannot_be_set_aside_is_reported_and_stays(tmp_path: Path) -> None:
     write_own_files(tmp_path, b"{}", ("{", None))
     path = tmp_path / "conversations.sqlite3"
     said: list[Sentence] = []

@@ -168,7 +168,7 @@ def test_the_good_file_is_written_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_it_is_refused_in_a_sentence(good: RawFile, tmp_path: Path, attack: Attack) -> None:
+def test_a_hostile_gguf_file_is_refused_in_a_sentence(good: RawFile, tmp_path: Path, attack: Attack) -> None:
     path = tmp_path / "hostile.gguf"
     path.write_bytes(bytes(attack.change(good)))
     tracemalloc.start()

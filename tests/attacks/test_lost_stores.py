@@ -113,7 +113,7 @@ def test_without_backups_a_store_that_was_used_is_missed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("is_erased_from_backups", [False, True])
-def test_a_user_who_deleted_everything_goes_on(path: Path, is_erased_from_backups: bool) -> None:
+def test_after_the_user_deleted_everything_the_store_is_opened(path: Path, is_erased_from_backups: bool) -> None:
     with contextlib.closing(Store(path)) as store:
         store.conversations.trash(1)
         assert trashed_ids(store) == [1]
@@ -132,7 +132,7 @@ def test_a_user_who_deleted_everything_goes_on(path: Path, is_erased_from_backup
 
 @pytest.mark.parametrize("name", ["conversations.sqlite3", "conversations.lock"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "device"])
-def test_a_path_that_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path, name: str, kind: str) -> None:
+def test_a_path_that_is_not_a_file_is_refused_and_nothing_waits_for_it(tmp_path: Path, name: str, kind: str) -> None:
     place = tmp_path / name
     match kind:
         case "pipe":
@@ -163,7 +163,7 @@ def test_a_pipe_among_the_backups_is_left_alone(path: Path) -> None:
     assert Backups(path).files() == [sound]
 
 
-def test_a_file_that_goes_while_it_is_open_is_reported_once(path: Path) -> None:
+def test_a_file_that_disappears_while_it_is_open_is_reported_once(path: Path) -> None:
     said: list[str] = []
     with contextlib.closing(Store(path)):
         upkeep = WatchedUpkeep(path, CacheFolder(path.parent / "cache"), said.append)
@@ -178,7 +178,7 @@ def test_a_file_that_goes_while_it_is_open_is_reported_once(path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
-def test_a_log_without_its_file_is_kept_and_said(path: Path, is_empty: bool) -> None:
+def test_a_log_without_its_file_is_kept_and_reported(path: Path, is_empty: bool) -> None:
     with contextlib.closing(Store(path)) as store:
         store.create_conversation("in the log", "", "question")
         log = _log_of(path).read_bytes()
@@ -206,7 +206,7 @@ def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def test_a_store_that_is_a_link_is_flushed_kept_and_restored_as_any_other(path: Path, tmp_path: Path) -> None:
+def test_a_store_that_is_a_link_is_flushed_kept_and_restored_like_any_other(path: Path, tmp_path: Path) -> None:
     real = tmp_path / "disk" / "real.sqlite3"
     real.parent.mkdir()
     path.rename(real)
@@ -306,7 +306,7 @@ _PROGRAMS: dict[str, tuple[list[str], str, bool]] = {
 
 
 @pytest.mark.parametrize("name", _PROGRAMS)
-def test_a_store_with_programs_in_it_is_not_written_and_none_runs(path: Path, name: str) -> None:
+def test_a_store_with_foreign_triggers_or_views_is_not_written_and_none_of_them_runs(path: Path, name: str) -> None:
     statements, said, is_readable = _PROGRAMS[name]
     with sql(path) as database:
         for statement in statements:
@@ -328,7 +328,7 @@ def test_a_column_that_may_stay_empty_does_no_harm(path: Path) -> None:
         store.create_conversation("new", "", "question")
 
 
-def test_a_backup_whose_messages_never_end_is_passed_over(path: Path) -> None:
+def test_a_backup_with_an_endless_view_is_skipped(path: Path) -> None:
     (sound,) = Backups(path).files()
     endless = sound.with_name(sound.name.replace("conversations-2", "conversations-3"))
     endless.write_bytes(sound.read_bytes())
@@ -375,7 +375,7 @@ def test_only_the_owner_can_read_the_store_its_log_and_backups(tmp_path: Path, u
         os.umask(before)
 
 
-def test_a_file_system_without_modes_is_no_reason_to_fail(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_modes_can_be_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 

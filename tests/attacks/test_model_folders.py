@@ -365,13 +365,13 @@ def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Pa
 @pytest.mark.parametrize(
     "attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS, *NO_NUMBERS, *UNUSUAL, *GROUPS])
 )
-def test_a_hostile_folder_is_refused_and_the_worker_goes_on(victim: Victim, folder: Path, attack: Attack):
+def test_a_hostile_folder_is_refused_and_the_worker_continues(victim: Victim, folder: Path, attack: Attack):
     failed = victim.attack(folder, attack)
     assert len(failed["message"]) < 1000
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/stdin", "/proc/self/mem"])
-def test_a_device_is_no_model(victim: Victim, name: str):
+def test_a_device_is_not_a_model(victim: Victim, name: str):
     assert victim.end_of("load_model", model=name)["kind"] in {"model_not_found", "model_invalid"}
     victim.check()
 
@@ -501,7 +501,7 @@ ENDLESS: dict[str, tuple[Damage, str, str]] = {
     ("name", "is_of_all"),
     [("a model", True), ("a tokenizer", False), ("a tokenizer", True), *in_long_runs([("a model", False)])],
 )
-def test_what_is_endless_in_a_folder_is_ended_at_the_limit_of_time_with_a_sentence(
+def test_endless_files_in_a_folder_are_given_up_at_the_time_limit_with_a_sentence(
     folder: Path, name: str, is_of_all: bool, monkeypatch: pytest.MonkeyPatch
 ):
     damage, limits, words = ENDLESS[name]
@@ -604,7 +604,7 @@ def test_a_panic_in_one_answer_leaves_the_others(exploding: Victim):
     assert exploding.events_until_end(running)[-1]["type"] == "finished"
 
 
-def test_a_tokenizer_that_can_not_spell_a_text_fails_its_request(victim: Victim, folder: Path):
+def test_a_tokenizer_that_cannot_spell_a_text_fails_its_request(victim: Victim, folder: Path):
     """The class in its settings makes WordPiece of it, without a token for unknown words."""
     edit("tokenizer_config.json", tokenizer_class="BertTokenizer")(folder)
     victim.load(folder)
@@ -672,7 +672,7 @@ def untouched(victim: Victim, random_llama: Path) -> Sequence[Sequence[int]]:
 
 
 @pytest.mark.parametrize("name", UNSEEN_CHANGES)
-def test_a_folder_can_not_change_a_prompt_unseen(
+def test_a_change_of_the_prompt_by_a_folder_is_reported(
     victim: Victim, folder: Path, untouched: Sequence[Sequence[int]], name: str
 ):
     UNSEEN_CHANGES[name](folder)
@@ -802,7 +802,7 @@ def without(index: int) -> Damage:
     ],
     ids=["first", "answer", "third", "last", "cut", "cut before", "none", "by character"],
 )
-def test_a_short_message_that_is_left_out_is_said_although_its_text_comes_again(
+def test_a_short_message_that_is_left_out_is_reported_although_its_text_occurs_again(
     victim: Victim, folder: Path, damage: Damage, quoted: str
 ):
     damage(folder)
@@ -875,7 +875,7 @@ def weights_with(value: float, dtype: str, name: str) -> Damage:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_weights_that_are_no_numbers_are_said_when_they_are_loaded(
+def test_weights_that_are_not_numbers_are_reported_when_they_are_loaded(
     victim: Victim, folder: Path, value: float, dtype: str
 ):
     weights_with(value, dtype, EMBED)(folder)
@@ -885,13 +885,13 @@ def test_weights_that_are_no_numbers_are_said_when_they_are_loaded(
     victim.load("guide")  # this one can't answer
 
 
-def test_an_infinite_number_in_the_configuration_is_said(victim: Victim, folder: Path):
+def test_an_infinite_number_in_the_configuration_is_reported(victim: Victim, folder: Path):
     edit("config.json", rms_norm_eps=math.inf)(folder)
     (notice,) = victim.end_of("load_model", model=str(folder))["notices"]
     assert "not finite numbers: `rms_norm_eps`: inf" in notice["message"]
 
 
-def test_weights_that_fit_in_no_memory_are_refused(victim: Victim, folder: Path):
+def test_weights_too_large_for_any_memory_are_refused(victim: Victim, folder: Path):
     assert victim.end_of("load_model", model=str(folder))["type"] == "model_loaded"
     file = folder / "model.safetensors"
     shape = [2_000_000, 500_000]
@@ -914,7 +914,7 @@ def test_large_weights_are_ordinary_weights(victim: Victim, folder: Path):
 
 
 @pytest.mark.parametrize("damage", [both(), edit("config.json", num_hidden_layers=3)], ids=["good", "refused"])
-def test_nothing_of_a_model_stays_in_the_state_of_the_random_numbers(folder: Path, damage: Damage):
+def test_the_random_state_keeps_no_arrays_of_a_model(folder: Path, damage: Damage):
     """Building a model draws weights, lazily. Each draw would keep the one before it, until the worker ends."""
     damage(folder)
     with contextlib.suppress(ModelInvalidError):

@@ -100,7 +100,9 @@ def desk(open_bough: OpenBough, qtbot: QtBot) -> _Desk:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("attacks", [_GGUF[5::25], *in_long_runs([_GGUF])], ids=len)
-def test_a_hostile_gguf_file_is_said(desk: _Desk, tmp_path: Path, attacks: Sequence[test_gguf_files.Attack]) -> None:
+def test_a_hostile_gguf_file_is_reported(
+    desk: _Desk, tmp_path: Path, attacks: Sequence[test_gguf_files.Attack]
+) -> None:
     good = raw_file(write_llama(tmp_path / "good.gguf"))
     with Watchdog() as watchdog:
         for number, attack in enumerate(attacks):
@@ -120,7 +122,9 @@ def test_a_hostile_gguf_file_is_said(desk: _Desk, tmp_path: Path, attacks: Seque
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("attacks", [_FOLDERS[3::40], *in_long_runs([_FOLDERS])], ids=len)
-def test_a_hostile_folder_is_said(desk: _Desk, random_llama: Path, tmp_path: Path, attacks: Sequence[Attack]) -> None:
+def test_a_hostile_folder_is_reported(
+    desk: _Desk, random_llama: Path, tmp_path: Path, attacks: Sequence[Attack]
+) -> None:
     with Watchdog() as watchdog:
         for number, attack in enumerate(attacks):
             folder = tmp_path / "hostile" / str(number)

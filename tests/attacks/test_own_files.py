@@ -97,7 +97,7 @@ _USES = {"measured": _use_measured, "job": _use_jobs, "template": _use_template}
 
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("name", _USES)
-def test_a_file_of_ours_is_said_and_kept(tmp_path: Path, name: str, kind: str) -> None:
+def test_an_unreadable_file_of_bough_is_reported_and_kept(tmp_path: Path, name: str, kind: str) -> None:
     places = Places.under(tmp_path)
     path = _write_all(places)[name]
     path.unlink()
@@ -118,7 +118,7 @@ def test_a_file_of_ours_is_said_and_kept(tmp_path: Path, name: str, kind: str) -
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_the_file_of_written_turns_is_said_and_kept(tmp_path: Path, kind: str) -> None:
+def test_an_unreadable_file_of_turns_is_reported_and_kept(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "turns.sqlite3"
     _KINDS[kind](path)
     turns = Turns(path)
@@ -167,7 +167,9 @@ def test_only_the_owner_can_read_what_the_program_writes(bough: Starter, tmp_pat
         os.umask(before)
 
 
-def test_the_window_says_it_all_and_safe_mode_uses_none(bough: Starter, qtbot: QtBot, tmp_path: Path) -> None:
+def test_the_window_reports_all_unreadable_files_and_safe_mode_uses_none(
+    bough: Starter, qtbot: QtBot, tmp_path: Path
+) -> None:
     places = Places.under(tmp_path)
     save_settings(tmp_path / "settings.json", Settings(local_api=LocalApiSettings(is_on=True, port=_free_port())))
     files = {**_write_all(places), "turns": tmp_path / "served" / "turns.sqlite3"}
@@ -239,7 +241,7 @@ def test_the_search_for_models_passes_any_file(random_llama: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", _NO_FILES)
-def test_no_other_file_is_waited_for(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_waits_for_no_other_file(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place = _KINDS[kind]
     place(tmp_path / "dragged.txt")
     with pytest.raises(NotAttachedError, match=r"dragged\.txt"):
@@ -291,7 +293,7 @@ _READS_AS_IT_IS = {
 """Modules that read a file without looking at its kind, and why they may."""
 
 
-def test_all_other_modules_look_at_a_file_before_they_read_it() -> None:
+def test_all_other_modules_check_a_file_before_they_read_it() -> None:
     reading = re.compile(r"\.read_bytes\(|\.read_text\(|\.open\(\"rb\"")
     modules = [path for package in ("app", "worker") for path in (ROOT / package).rglob("*.py")]
     found = {str(path.relative_to(ROOT)) for path in modules if reading.search(path.read_text(encoding="utf-8"))}

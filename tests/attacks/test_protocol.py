@@ -86,7 +86,7 @@ def test_requests_beyond_the_limit_are_overloaded_and_the_others_wait(ending: St
 
 
 @pytest.mark.parametrize("kind", ["tokenize", *in_long_runs(["cancel", "nonsense"])])
-def test_an_answer_goes_on_during_a_flood_of_cheap_commands(answering: StdioWorker, kind: str):
+def test_an_answer_continues_during_a_flood_of_cheap_commands(answering: StdioWorker, kind: str):
     fields = {"tokenize": {"text": "Hello there"}, "cancel": {"target": "nobody"}, "nonsense": {}}[kind]
     num_commands = 3000
     commands = [{"type": kind, "request_id": f"{number}", **fields} for number in range(num_commands)]
@@ -130,7 +130,7 @@ _OK = {"role": "assistant", "content": "OK"}
         ),
     ],
 )
-def test_answers_and_other_commands_go_on_while_a_long_text_is_tokenized(
+def test_answers_and_other_commands_continue_while_a_long_text_is_tokenized(
     answering: StdioWorker, question: dict[str, Any]
 ):
     commands = [
@@ -168,7 +168,7 @@ _LONG_MESSAGES = [{"role": "user", "content": _LONG}, _OK, {"role": "user", "con
         *in_long_runs([{"text": _LONG}, {"text": "Hi", "continuation": {"text": _LONG}}]),
     ],
 )
-def test_answers_and_other_requests_go_on_while_a_long_prompt_is_tokenized(
+def test_answers_and_other_requests_continue_while_a_long_prompt_is_tokenized(
     shared_worker: StdioWorker, short_context_model: Path, prompt: dict[str, Any]
 ):
     worker = _answering(shared_worker, short_context_model)
@@ -284,7 +284,7 @@ class _CountingInbox(Inbox):
         return self._count
 
 
-def test_a_command_is_accepted_refused_or_cancelled_with_the_same_work_however_many_wait():
+def test_the_work_to_accept_refuse_or_cancel_a_command_does_not_grow_with_the_queue():
     inbox = _CountingInbox("10", "249", "255", "300", "9999", "cancel 1", "cancel 2")
     requests = [Generate(request_id=f"{number}", text="Hello") for number in range(10_000)]
     commands: list[Command] = [
@@ -321,7 +321,7 @@ def test_a_line_that_is_too_long_is_refused_with_its_id(shared_worker: StdioWork
     assert shared_worker.result("list_hooks")["type"] == "hooks_listed"
 
 
-def test_a_cancel_comes_in_while_more_is_held_than_may_be(answering: StdioWorker):
+def test_a_cancel_is_accepted_while_the_inbox_is_full(answering: StdioWorker):
     text = "x" * (MAX_MESSAGE_BYTES // 5)
     commands = [{"type": "generate", "request_id": f"{number}", "text": text} for number in range(8)]
     # A load waits for the running answer, and so do all requests behind it.

@@ -118,7 +118,7 @@ def test_requests_cut_and_damaged_anywhere_harm_no_other(bough: Bough) -> None:
         ),
     ],
 )
-def test_a_client_that_sends_all_before_it_reads_learns_why_it_is_refused(
+def test_a_client_that_sends_everything_before_it_reads_gets_the_reason_of_the_refusal(
     bough: Bough, size: int, headers: dict[str, str], status: int
 ) -> None:
     connection = http.client.HTTPConnection(bough.url.removeprefix("http://"), timeout=PATIENCE_S)

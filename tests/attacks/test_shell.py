@@ -269,7 +269,7 @@ def test_the_chat_says_what_a_folder_does_and_only_shows_it(tmp_path: Path, rand
 # --- special files -----------------------------------------------------------------------------------------
 
 
-def test_files_that_never_end_are_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     with socket.socket(socket.AF_UNIX) as listener:
         monkeypatch.chdir(tmp_path)  # the path of a socket is short
@@ -307,7 +307,7 @@ def test_files_that_never_end_are_sentences(tmp_path: Path, monkeypatch: pytest.
     assert "pipe" not in outcome.errors
 
 
-def test_a_terminal_as_standard_input_is_a_sentence(tmp_path: Path) -> None:
+def test_a_terminal_as_standard_input_is_reported(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     try:
         done = subprocess.run(
@@ -321,7 +321,7 @@ def test_a_terminal_as_standard_input_is_a_sentence(tmp_path: Path) -> None:
     assert done.stderr == "/dev/stdin: it is a device or a terminal, not a file.\n"
 
 
-def test_a_lost_store_is_a_sentence_without_menus_of_the_window(tmp_path: Path) -> None:
+def test_a_lost_store_is_reported_without_naming_menus_of_the_window(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     with contextlib.closing(Store(path)) as store:
         store.create_conversation("kept", "", "question")
@@ -342,7 +342,7 @@ def test_a_lost_store_is_a_sentence_without_menus_of_the_window(tmp_path: Path) 
 @pytest.mark.long
 @pytest.mark.parametrize("begin", [b"text ", b'{"title": "', b'[{"title": "'])
 @pytest.mark.parametrize("name", ["endless.json", "endless.jsonl", "endless.md"])
-def test_an_endless_pipe_is_a_sentence(tmp_path: Path, begin: bytes, name: str) -> None:
+def test_an_endless_pipe_is_reported(tmp_path: Path, begin: bytes, name: str) -> None:
     os.mkfifo(tmp_path / name)
 
     def write() -> None:
@@ -360,7 +360,7 @@ def test_an_endless_pipe_is_a_sentence(tmp_path: Path, begin: bytes, name: str) 
     assert peak < 2 << 30
 
 
-def test_a_store_that_is_no_file_is_a_sentence(tmp_path: Path) -> None:
+def test_a_store_that_is_not_a_file_is_reported(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "conversations.sqlite3")
     at = ("--data-dir", tmp_path)
     outcomes, _ = run(
@@ -387,7 +387,7 @@ def test_a_store_that_is_no_file_is_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", [">&-", *in_long_runs(["<&- >&- 2>&-", "2>&-", "<&-"])])
-def test_closed_streams_are_no_reason_to_fail_and_never_become_the_store(data: Path, closed: str) -> None:
+def test_with_closed_streams_the_program_works_and_no_stream_becomes_the_store(data: Path, closed: str) -> None:
     before = (data / "conversations.sqlite3").read_bytes()
     command = [sys.executable, "-m", "app", "list", "--data-dir", str(data)]
     done = subprocess.run(

@@ -102,14 +102,14 @@ def desk(open_bough: OpenBough, qtbot: QtBot, endless_model: Path) -> _Desk:
 
 
 @pytest.mark.long
-def test_a_stopped_idle_worker_is_reported_and_the_report_goes_away_when_it_goes_on(desk: _Desk) -> None:
+def test_a_stopped_idle_worker_is_reported_until_it_continues(desk: _Desk) -> None:
     desk.signal(signal.SIGSTOP)
     assert "has not responded since" in desk.wait_for_report()
     desk.signal(signal.SIGCONT)
     desk.wait(desk.banner.isHidden)
 
 
-def test_a_worker_stopped_in_an_answer_is_reported_and_the_answer_goes_on(desk: _Desk) -> None:
+def test_a_worker_stopped_in_an_answer_is_reported_and_the_answer_continues(desk: _Desk) -> None:
     pid = desk.pid
     desk.ask_and_wait_for_text()
     desk.signal(signal.SIGSTOP)
@@ -179,7 +179,7 @@ def test_the_user_restarts_a_stopped_worker_with_the_keyboard(desk: _Desk) -> No
 
 
 @pytest.mark.long
-def test_stop_ends_a_template_that_loops_for_ever(
+def test_stop_ends_an_endless_template(
     open_bough: OpenBough, qtbot: QtBot, tmp_path: Path, byte_level: Tokenizer
 ) -> None:
     a, b, line_break = (byte_level.encode(text).ids[0] for text in ("a", "b", "\n"))

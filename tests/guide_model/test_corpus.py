@@ -27,7 +27,7 @@ def corpus() -> Corpus:
     return Corpus()
 
 
-def test_there_are_enough_topics_wordings_and_answers(corpus: Corpus):
+def test_the_corpus_has_enough_topics_wordings_and_answers(corpus: Corpus):
     assert len(corpus.topics) >= 40
     num_patterns = dict.fromkeys(corpus.topics, 0)
     for answer_id, _ in corpus.questions():

@@ -345,7 +345,7 @@ def test_a_last_line_without_a_line_break_is_read(stdio_worker: StdioWorker):
     assert ends(drain(stdio_worker)) == {"last": 1}
 
 
-def test_an_empty_input_is_no_error(stdio_worker: StdioWorker):
+def test_an_empty_input_ends_without_an_error(stdio_worker: StdioWorker):
     assert stdio_worker.close_input() == 0
     assert drain(stdio_worker) == []
     assert not [line for line in stdio_worker.errors if "Traceback" in line]

@@ -168,7 +168,7 @@ def test_few_rows_that_come_out_wrong_stay_with_blas():
     assert route_few_rows(calls, _MOST) == 1  # pyright: ignore[reportArgumentType]
 
 
-def test_another_processor_goes_on_as_before(monkeypatch: pytest.MonkeyPatch):
+def test_other_processors_keep_using_blas(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     assert not route_few_rows(Calls())  # pyright: ignore[reportArgumentType]
 

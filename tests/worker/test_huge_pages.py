@@ -50,7 +50,9 @@ def test_arrays_move_into_huge_pages_and_keep_their_content() -> None:
     assert np.array_equal(np.array(array), np.arange(16 * MIB // 4, dtype=np.uint32))
 
 
-def test_nothing_is_done_where_the_system_has_switched_it_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_happens_if_the_system_has_switched_huge_pages_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     array = mx.zeros(16 * MIB)
     mx.eval(array)
     monkeypatch.setattr(huge_pages, "_SETTINGS", tmp_path)

@@ -25,7 +25,7 @@ def test_slices_are_normalized_as_the_whole(form: Literal["NFC", "NFD", "NFKC", 
         assert normalized(form, text) == unicodedata.normalize(form, text)
 
 
-def test_no_slice_begins_with_what_joins_the_letter_before() -> None:
+def test_no_slice_begins_with_a_character_that_combines_with_the_letter_before() -> None:
     joining = {
         chr(int(parts[1], 16))
         for code in range(0x30000)

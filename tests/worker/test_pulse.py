@@ -15,7 +15,7 @@ from worker.process import WorkerClient, WorkerSilentError, heart
 from worker.pulse import Pulse
 
 
-def test_a_new_activity_is_reported_at_once_and_the_outer_one_goes_on_after_an_inner_one() -> None:
+def test_a_new_activity_is_reported_at_once_and_the_outer_one_resumes_after_an_inner_one() -> None:
     sent: list[Heartbeat] = []
     pulse = Pulse(sent.append)
     pulse.enter("reading", done=512, total=1000)

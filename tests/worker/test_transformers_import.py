@@ -114,7 +114,7 @@ def test_a_damaged_file_is_written_again(searching: _Searching, end: bytes) -> N
     assert len(searching.asked) == 2
 
 
-def test_where_python_may_keep_nothing_no_names_are_kept(
+def test_names_are_not_kept_if_python_may_not_write_bytecode(
     searching: _Searching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -126,7 +126,7 @@ def test_a_process_that_died_between_two_calls_is_replaced(process: TrialProcess
     assert process.run(_ENOUGH, operator.add, 1, 2) == 3
 
 
-def test_the_caller_may_stop_waiting() -> None:
+def test_the_caller_may_stop_waiting_for_a_call() -> None:
     answers = iter([True, True, False])
     process = TrialProcess(meanwhile=lambda: next(answers, True))
     with pytest.raises(StoppedError):
@@ -134,7 +134,7 @@ def test_the_caller_may_stop_waiting() -> None:
     process.close()
 
 
-def test_it_has_no_file_of_the_caller_but_its_pipes() -> None:
+def test_the_process_inherits_no_other_file_than_its_pipes() -> None:
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
     fresh = TrialProcess()
@@ -153,7 +153,7 @@ def _hang(report: Connection, function: Callable[..., Any], *arguments: Any) -> 
 
 
 @pytest.mark.parametrize(("function", "arguments"), [(time.sleep, (60,)), (operator.pow, (10, 10**9))], ids=str)
-def test_it_ends_with_its_caller(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def test_the_process_ends_with_its_caller(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     """The caller may be a daemon, as the worker is, and may be killed at any time."""
     context = multiprocessing.get_context("spawn")
     reports, report = context.Pipe(duplex=False)

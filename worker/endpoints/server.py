@@ -161,7 +161,7 @@ class Server:
         )
 
     def _refusal(self, error: openai.APIStatusError) -> EndpointError:
-        said = excerpt(_message_in(error.body) or error.response.text)
+        server_text = excerpt(_message_in(error.body) or error.response.text)
         match error.status_code:
             case 401 | 403:
                 sentence = Sentence(
@@ -175,10 +175,10 @@ class Server:
                     "Choose another model, or correct the address, which usually ends in /v1.",
                     server=self.name,
                     model=self._model,
-                    text=said,
+                    text=server_text,
                 )
             case 429:
-                sentence = self._too_often(error.response.headers.get("retry-after", ""), said)
+                sentence = self._too_often(error.response.headers.get("retry-after", ""), server_text)
             case status if 300 <= status < 400:
                 sentence = Sentence(
                     "{server} sends requests on to another address, which Bough does not follow, because your messages "
@@ -190,7 +190,7 @@ class Server:
                     "{server} has an error of its own ({status}): {text}. Your message is kept. Ask again later.",
                     server=self.name,
                     status=str(status),
-                    text=said,
+                    text=server_text,
                 )
             case status:
                 sentence = Sentence(
@@ -198,24 +198,24 @@ class Server:
                     "Change what it names, then ask again.",
                     server=self.name,
                     status=str(status),
-                    text=said,
+                    text=server_text,
                 )
         return EndpointError(sentence)
 
-    def _too_often(self, retry_after: str, said: str) -> Sentence:
+    def _too_often(self, retry_after: str, server_text: str) -> Sentence:
         if retry_after.isdecimal() and len(retry_after) < 7:
             return Sentence(
                 "{server} was asked too often, and wants to be asked again in {seconds} seconds: {text}. "
                 "Your message is kept.",
                 server=self.name,
                 seconds=int(retry_after),
-                text=said,
+                text=server_text,
             )
         return Sentence(
             "{server} was asked too often, and does not say when it can be asked again: {text}. Your message is kept. "
             "Ask again in a minute.",
             server=self.name,
-            text=said,
+            text=server_text,
         )
 
 

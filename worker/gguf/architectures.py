@@ -96,11 +96,11 @@ class _Reader:
 
     def __init__(self, files: GgufFiles) -> None:
         self.files = files
-        self.said: Metadata = files.metadata
+        self.metadata: Metadata = files.metadata
         self.prefix = architecture_of(files)
         self.hidden = self.count("embedding_length")
         self.heads = self.count("attention.head_count")
-        self.head = self.said.integer(self.key("attention.key_length")) or self.hidden // self.heads
+        self.head = self.metadata.integer(self.key("attention.key_length")) or self.hidden // self.heads
         self.theta = self.number("rope.freq_base", 10000.0)
         if not 1 < self.theta < _MAX_THETA:
             raise self.refused("rope.freq_base")
@@ -110,10 +110,10 @@ class _Reader:
 
     def count(self, name: str) -> int:
         """Return a required integer. Raises `ModelInvalidError` if it is missing."""
-        return self.said.required_integer(self.key(name))
+        return self.metadata.required_integer(self.key(name))
 
     def number(self, name: str, usual: float) -> float:
-        found = self.said.number(self.key(name))
+        found = self.metadata.number(self.key(name))
         return usual if found is None else found
 
     def has(self, tensor: str) -> bool:
@@ -137,7 +137,7 @@ class _Reader:
             raise ModelInvalidError(
                 Sentence("{path} contains no language model. Choose a model's file.", path=self.files.paths[0])
             )
-        if (self.said.integer(self.key("attention.value_length")) or self.head) != self.head:
+        if (self.metadata.integer(self.key("attention.value_length")) or self.head) != self.head:
             raise self.refused("attention.value_length")
         return {
             "model_type": model_type,
@@ -145,9 +145,9 @@ class _Reader:
             "num_hidden_layers": self.count("block_count"),
             "intermediate_size": self.count("feed_forward_length"),
             "num_attention_heads": self.heads,
-            "num_key_value_heads": self.said.integer(self.key("attention.head_count_kv")) or self.heads,
+            "num_key_value_heads": self.metadata.integer(self.key("attention.head_count_kv")) or self.heads,
             "head_dim": self.head,
-            "rms_norm_eps": self.said.required_number(self.key("attention.layer_norm_rms_epsilon")),
+            "rms_norm_eps": self.metadata.required_number(self.key("attention.layer_norm_rms_epsilon")),
             "vocab_size": embedding.shape[0],
             "max_position_embeddings": self.count("context_length"),
             "rope_theta": self.theta,
@@ -156,7 +156,7 @@ class _Reader:
 
     def with_positions(self, config: dict[str, Any]) -> dict[str, Any]:
         """Add the scaling of positions to `config`. All dimensions of a head are rotated."""
-        rotated = self.said.integer(self.key("rope.dimension_count")) or self.head
+        rotated = self.metadata.integer(self.key("rope.dimension_count")) or self.head
         if rotated != self.head:
             raise self.refused("rope.dimension_count")
         scaling = scaling_of(self.files, self.prefix, rotated, self.theta)
@@ -216,7 +216,7 @@ def _gemma3(files: GgufFiles) -> dict[str, Any]:
     if reader.number("final_logit_softcapping", 0.0):
         raise reader.refused("final_logit_softcapping")
     config = reader.common("gemma3_text")
-    window = reader.said.integer(reader.key("attention.sliding_window"))
+    window = reader.metadata.integer(reader.key("attention.sliding_window"))
     # Only the model with 27 billion parameters scales by the width of the layers.
     divides_width = config["num_hidden_layers"] == 62
     return reader.with_positions(
@@ -235,7 +235,7 @@ _MAX_PERIOD = 1 << 10
 
 def _period(reader: _Reader) -> int:
     """Return n if every n-th layer attends to all positions, and the others to a window."""
-    found = reader.said.numbers(reader.key("attention.sliding_window_pattern"))
+    found = reader.metadata.numbers(reader.key("attention.sliding_window_pattern"))
     if found is None:
         return 6
     if found.dtype != bool and found.size == 1 and 1 <= found[0] <= _MAX_PERIOD:
@@ -253,7 +253,7 @@ def _gemma2(files: GgufFiles) -> dict[str, Any]:
     reader = _Reader(files)
     config = reader.common("gemma2")
     # mlx-lm has no sliding window for this model. Within the window, there is no difference.
-    window = reader.said.integer(reader.key("attention.sliding_window")) or 4096
+    window = reader.metadata.integer(reader.key("attention.sliding_window")) or 4096
     divides_width = config["num_hidden_layers"] == 46
     return reader.with_positions(
         config
@@ -270,7 +270,7 @@ def _phi3(files: GgufFiles) -> dict[str, Any]:
     reader = _Reader(files)
     if reader.head * reader.heads != reader.hidden:
         raise reader.refused("attention.key_length")
-    rotated = reader.said.integer(reader.key("rope.dimension_count")) or reader.head
+    rotated = reader.metadata.integer(reader.key("rope.dimension_count")) or reader.head
     return (
         reader.common("phi3")
         | {"partial_rotary_factor": rotated / reader.head}
@@ -280,7 +280,7 @@ def _phi3(files: GgufFiles) -> dict[str, Any]:
 
 def _olmo2(files: GgufFiles) -> dict[str, Any]:
     reader = _Reader(files)
-    if reader.said.integer(reader.key("attention.sliding_window")):
+    if reader.metadata.integer(reader.key("attention.sliding_window")):
         raise reader.refused("attention.sliding_window")
     return reader.with_positions(reader.common("olmo2"))
 

@@ -56,8 +56,8 @@ class Form:
     @property
     def description(self) -> dict[str, Any]:
         """The form as config.json describes it."""
-        said: dict[str, Any] = {"group_size": GROUP, "bits": self.bits}
-        return said if self.mode == "affine" else {**said, "mode": self.mode}
+        quantization: dict[str, Any] = {"group_size": GROUP, "bits": self.bits}
+        return quantization if self.mode == "affine" else {**quantization, "mode": self.mode}
 
 
 class Loss(NamedTuple):

@@ -207,20 +207,20 @@ def record_of(folder: Path) -> Conversion | None:
 
 
 def _described(path: Path, files: GgufFiles) -> GgufModel:
-    said = files.metadata
+    metadata = files.metadata
     architecture = architecture_of(files)
     return GgufModel(
         path=path,
-        title=_one_line(said.text("general.name") or path.stem),
+        title=_one_line(metadata.text("general.name") or path.stem),
         architecture=_one_line(architecture),
         quantization=_quantization_of(files),
         num_parameters=sum(tensor.num_values for tensor in files.tensors.values()),
-        context_length=said.integer(f"{architecture}.context_length"),
+        context_length=metadata.integer(f"{architecture}.context_length"),
         num_bytes=files.num_bytes,
         files=files.paths,
-        licence=_one_line(said.text("general.license") or "") or None,
+        licence=_one_line(metadata.text("general.license") or "") or None,
         identity=files.identity,
-        unused_sampling=sampling_of(said)[1],
+        unused_sampling=sampling_of(metadata)[1],
     )
 
 

@@ -316,18 +316,18 @@ def read_head(path: Path) -> Metadata:
     return _File(path, is_head=True).metadata
 
 
-def _check_part(said: Metadata, number: int, count: int) -> None:
+def _check_part(metadata: Metadata, number: int, count: int) -> None:
     """Raise `ModelInvalidError` if a file is not the part that its name says. `number` counts from 0."""
-    said_number, said_count = said.integer("split.no") or 0, said.integer("split.count") or 1
-    if (said_number, said_count) != (number, count):
+    stated_number, stated_count = metadata.integer("split.no") or 0, metadata.integer("split.count") or 1
+    if (stated_number, stated_count) != (number, count):
         raise ModelInvalidError(
             Sentence(
                 "{path} is part {number} of {count} of a model, which its name does not say. "
                 "Put all parts in one folder, with the names that they had (…-00001-of-{count_digits}.gguf).",
-                path=said.path,
-                number=said_number + 1,
-                count=said_count,
-                count_digits=f"{said_count:05}",
+                path=metadata.path,
+                number=stated_number + 1,
+                count=stated_count,
+                count_digits=f"{stated_count:05}",
             )
         )
 

@@ -26,11 +26,11 @@ def scaling_of(files: GgufFiles, prefix: str, dimensions: int, theta: float) -> 
 
     `prefix`: the beginning of the metadata's keys. `dimensions`: how many dimensions of each head are rotated.
     """
-    said = files.metadata
-    kind = said.text(f"{prefix}.rope.scaling.type") or "none"
-    factor = said.number(f"{prefix}.rope.scaling.factor") or said.number(f"{prefix}.rope.scale_linear") or 1.0
-    original = said.integer(f"{prefix}.rope.scaling.original_context_length")
-    stretch = said.number(f"{prefix}.rope.scaling.attn_factor") or 1.0
+    metadata = files.metadata
+    kind = metadata.text(f"{prefix}.rope.scaling.type") or "none"
+    factor = metadata.number(f"{prefix}.rope.scaling.factor") or metadata.number(f"{prefix}.rope.scale_linear") or 1.0
+    original = metadata.integer(f"{prefix}.rope.scaling.original_context_length")
+    stretch = metadata.number(f"{prefix}.rope.scaling.attn_factor") or 1.0
     if "rope_freqs.weight" in files.tensors and kind == "none":
         return _llama3(files, dimensions, theta)
     if kind in ("none", "linear") and stretch == 1:
@@ -47,7 +47,7 @@ def scaling_of(files: GgufFiles, prefix: str, dimensions: int, theta: float) -> 
             "mscale": (stretch * (0.1 * math.log(factor) + 1) - 1) / (0.1 * math.log(factor)),
         }
         for name in ("beta_fast", "beta_slow"):
-            value = said.number(f"{prefix}.rope.scaling.yarn_{name}")
+            value = metadata.number(f"{prefix}.rope.scaling.yarn_{name}")
             if value is not None:
                 found[name] = value
         return found
@@ -56,9 +56,9 @@ def scaling_of(files: GgufFiles, prefix: str, dimensions: int, theta: float) -> 
 
 def long_scaling_of(files: GgufFiles, prefix: str, dimensions: int) -> dict[str, Any]:
     """Return the part of config.json that describes the positions of Phi-3."""
-    said = files.metadata
-    context = said.required_integer(f"{prefix}.context_length")
-    original = said.integer(f"{prefix}.rope.scaling.original_context_length") or context
+    metadata = files.metadata
+    context = metadata.required_integer(f"{prefix}.context_length")
+    original = metadata.integer(f"{prefix}.rope.scaling.original_context_length") or context
     config: dict[str, Any] = {"original_max_position_embeddings": original}
     long, short = (_factors(files, f"rope_factors_{name}.weight", dimensions // 2) for name in ("long", "short"))
     if long is None or short is None:
@@ -67,7 +67,7 @@ def long_scaling_of(files: GgufFiles, prefix: str, dimensions: int) -> dict[str,
     if original < 2:
         raise _unknown(files, "longrope")
     usual = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
-    if abs((said.number(f"{prefix}.rope.scaling.attn_factor") or 1.0) - usual) > _TOLERANCE:
+    if abs((metadata.number(f"{prefix}.rope.scaling.attn_factor") or 1.0) - usual) > _TOLERANCE:
         raise _unknown(files, "longrope")
     return config | {
         "rope_scaling": {

@@ -18,12 +18,12 @@ _RANGES = {
 """Names in the file → names in generation_config.json, with their bounds."""
 
 
-def sampling_of(said: Metadata) -> tuple[dict[str, Any], tuple[str, ...]]:
+def sampling_of(metadata: Metadata) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the recommended parameters, and the names of those that are left out because their values are invalid."""
     found: dict[str, Any] = {}
     unused: list[str] = []
     for key, (name, least, most) in _RANGES.items():
-        value = said.values.get(f"general.sampling.{key}")
+        value = metadata.values.get(f"general.sampling.{key}")
         if value is None:
             continue
         if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:

@@ -46,23 +46,23 @@ _MAX_MERGES = 2 << 20
 _TEMPLATE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-def word_files(said: Metadata) -> dict[str, str]:
+def word_files(metadata: Metadata) -> dict[str, str]:
     """Return the files that describe the tokenizer and the chat template, by name. Raises `ModelInvalidError`.
 
     Without a template in the file there is no `chat_template.jinja`.
     """
-    tokens = _Tokens.of(said)
-    match said.text("tokenizer.ggml.model"):
+    tokens = _Tokens.of(metadata)
+    match metadata.text("tokenizer.ggml.model"):
         case "gpt2":
-            parts = _byte_level_parts(said, tokens)
+            parts = _byte_level_parts(metadata, tokens)
         case "llama":
-            parts = _sentence_piece_parts(said, tokens)
+            parts = _sentence_piece_parts(metadata, tokens)
         case other:
             raise ModelInvalidError(
                 Sentence(
                     "Bough can't convert the tokenizer in {path} (unsupported: {kind}). Choose a model in MLX "
                     "format, or another model.",
-                    path=said.path,
+                    path=metadata.path,
                     kind=str(other)[:40],
                 )
             )
@@ -77,18 +77,18 @@ def word_files(said: Metadata) -> dict[str, str]:
         "padding": None,
         "added_tokens": added,
         **parts,
-        "post_processor": tokens.ends(said),
+        "post_processor": tokens.ends(metadata),
     }
     return {
         "tokenizer.json": json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")),
         "tokenizer_config.json": json.dumps(_config(tokens), ensure_ascii=False, indent=2),
-        **_templates(said),
+        **_templates(metadata),
     }
 
 
-def token_ids(said: Metadata) -> dict[str, Any]:
+def token_ids(metadata: Metadata) -> dict[str, Any]:
     """Return the ids of the tokens that begin and end a text, as config.json names them."""
-    tokens = _Tokens.of(said)
+    tokens = _Tokens.of(metadata)
     ids = {"bos_token_id": tokens.bos, "eos_token_id": tokens.end_ids, "pad_token_id": tokens.padding}
     return {name: value for name, value in ids.items() if value not in (None, [])}
 
@@ -110,38 +110,38 @@ class _Tokens:
     """Whether white space after a control token is dropped, as the tokenizers of Phi-3 do."""
 
     @classmethod
-    def of(cls, said: Metadata) -> _Tokens:
-        found = said.texts("tokenizer.ggml.tokens")
+    def of(cls, metadata: Metadata) -> _Tokens:
+        found = metadata.texts("tokenizer.ggml.tokens")
         if not found:
             raise ModelInvalidError(
-                Sentence("{path} contains no tokenizer. Choose a language model's file.", path=said.path)
+                Sentence("{path} contains no tokenizer. Choose a language model's file.", path=metadata.path)
             )
         texts = [_readable(number, text) for number, text in enumerate(found)]
         if len(set(texts)) != len(texts):
-            raise _damaged(said, Sentence("its vocabulary has the same token twice"))
-        is_sentence_piece = said.text("tokenizer.ggml.model") == "llama"
-        pre_tokenizer = PRE_TOKENIZERS.get(said.text("tokenizer.ggml.pre") or "")
+            raise _damaged(metadata, Sentence("its vocabulary has the same token twice"))
+        is_sentence_piece = metadata.text("tokenizer.ggml.model") == "llama"
+        pre_tokenizer = PRE_TOKENIZERS.get(metadata.text("tokenizer.ggml.pre") or "")
 
         def special(name: str, usual: int | None = None) -> int | None:
-            number = said.integer(f"tokenizer.ggml.{name}_token_id", 2**32 - 1)
+            number = metadata.integer(f"tokenizer.ggml.{name}_token_id", 2**32 - 1)
             number = usual if number is None and is_sentence_piece else number
             return None if number is None or number >= len(texts) else number
 
-        begins = said.flag("tokenizer.ggml.add_bos_token")
+        begins = metadata.flag("tokenizer.ggml.add_bos_token")
         if begins is None:
             begins = is_sentence_piece or (pre_tokenizer is not None and pre_tokenizer.begins_with_bos)
-        name = (said.text("general.name") or "").lower()
-        is_phi3 = "phi3" in name or "phi-3" in name or said.text("general.architecture") == "phi3"
+        name = (metadata.text("general.name") or "").lower()
+        is_phi3 = "phi3" in name or "phi-3" in name or metadata.text("general.architecture") == "phi3"
         return cls(
             texts=texts,
-            kinds=_kinds(said, texts),
+            kinds=_kinds(metadata, texts),
             bos=special("bos", 1),
             eos=special("eos", 2),
             unknown=special("unknown", 0),
             padding=special("padding"),
             turn_ends=frozenset(number for number in (special("eot"), special("eom")) if number is not None),
             begins_with_bos=begins,
-            ends_with_eos=bool(said.flag("tokenizer.ggml.add_eos_token")),
+            ends_with_eos=bool(metadata.flag("tokenizer.ggml.add_eos_token")),
             all_strip=is_phi3 and is_sentence_piece,
         )
 
@@ -157,12 +157,12 @@ class _Tokens:
     def strips(self, number: int) -> bool:
         return self.all_strip and self.texts[number] not in ("<unk>", "<s>", "<|endoftext|>")
 
-    def ends(self, said: Metadata) -> dict[str, Any] | None:
+    def ends(self, metadata: Metadata) -> dict[str, Any] | None:
         """Return the tokenizer's step that adds tokens before and after a text; None if there are none."""
         first = self.bos if self.begins_with_bos else None
         last = self.eos if self.ends_with_eos else None
-        if self.begins_with_bos and first is None and said.flag("tokenizer.ggml.add_bos_token"):
-            raise _damaged(said, Sentence("it lacks the token that begins a text"))
+        if self.begins_with_bos and first is None and metadata.flag("tokenizer.ggml.add_bos_token"):
+            raise _damaged(metadata, Sentence("it lacks the token that begins a text"))
         if first is None and last is None:
             return None
         around = [number for number in (first, last) if number is not None]
@@ -192,10 +192,10 @@ def _readable(number: int, text: str) -> str:
     return text if text.isprintable() or text == text.encode("utf-8", "replace").decode() else f"[BYTES_{number}]"
 
 
-def _kinds(said: Metadata, texts: Sequence[str]) -> list[int]:
-    found = said.numbers("tokenizer.ggml.token_type")
+def _kinds(metadata: Metadata, texts: Sequence[str]) -> list[int]:
+    found = metadata.numbers("tokenizer.ggml.token_type")
     if found is not None and (len(found) < len(texts) or not np.issubdtype(found.dtype, np.integer)):
-        raise _damaged(said, Sentence("its vocabulary is incomplete"))
+        raise _damaged(metadata, Sentence("its vocabulary is incomplete"))
     kinds = [1] * len(texts) if found is None else found[: len(texts)].tolist()
     return [_CONTROL if text in _ENDS else kind for text, kind in zip(texts, kinds, strict=True)]
 
@@ -203,27 +203,27 @@ def _kinds(said: Metadata, texts: Sequence[str]) -> list[int]:
 # --- byte-level BPE ----------------------------------------------------------------------------------------
 
 
-def _byte_level_parts(said: Metadata, tokens: _Tokens) -> dict[str, Any]:
-    name = said.text("tokenizer.ggml.pre") or "default"
+def _byte_level_parts(metadata: Metadata, tokens: _Tokens) -> dict[str, Any]:
+    name = metadata.text("tokenizer.ggml.pre") or "default"
     pre_tokenizer = PRE_TOKENIZERS.get(name)
     if pre_tokenizer is None:
         raise ModelInvalidError(
             Sentence(
                 "{path} splits text into words in a way that Bough does not support yet ({name}). Choose a model in "
                 "MLX format, or another model.",
-                path=said.path,
+                path=metadata.path,
                 name=name[:40],
             )
         )
-    merges = said.texts("tokenizer.ggml.merges")
+    merges = metadata.texts("tokenizer.ggml.merges")
     if merges is None:
-        raise _damaged(said, Sentence("its tokenizer has no merges"))
+        raise _damaged(metadata, Sentence("its tokenizer has no merges"))
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     return {
         "normalizer": None,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*_splits(pre_tokenizer), byte_level]},
         "decoder": byte_level,
-        "model": _bpe(said, tokens, list(_listed_merges(merges, tokens.texts)))
+        "model": _bpe(metadata, tokens, list(_listed_merges(merges, tokens.texts)))
         | {"ignore_merges": pre_tokenizer.keeps_known_words},
     }
 
@@ -249,11 +249,11 @@ def _listed_merges(merges: Sequence[str], texts: Sequence[str]) -> Iterator[tupl
 # --- SentencePiece -----------------------------------------------------------------------------------------
 
 
-def _sentence_piece_parts(said: Metadata, tokens: _Tokens) -> dict[str, Any]:
-    scores = said.numbers("tokenizer.ggml.scores")
+def _sentence_piece_parts(metadata: Metadata, tokens: _Tokens) -> dict[str, Any]:
+    scores = metadata.numbers("tokenizer.ggml.scores")
     if scores is None or len(scores) < len(tokens.texts) or np.isnan(scores.astype(float)).any():
-        raise _damaged(said, Sentence("its vocabulary has no scores"))
-    has_prefix = said.flag("tokenizer.ggml.add_space_prefix") is not False
+        raise _damaged(metadata, Sentence("its vocabulary has no scores"))
+    has_prefix = metadata.flag("tokenizer.ggml.add_space_prefix") is not False
     steps: list[dict[str, Any]] = [{"type": "Prepend", "prepend": _SPACE}] if has_prefix else []
     steps.append({"type": "Replace", "pattern": {"String": " "}, "content": _SPACE})
     back: list[dict[str, Any]] = [
@@ -268,7 +268,7 @@ def _sentence_piece_parts(said: Metadata, tokens: _Tokens) -> dict[str, Any]:
         "normalizer": {"type": "Sequence", "normalizers": steps},
         "pre_tokenizer": None,
         "decoder": {"type": "Sequence", "decoders": back},
-        "model": _bpe(said, tokens, _merges_by_score(tokens, scores.astype(float).tolist()))
+        "model": _bpe(metadata, tokens, _merges_by_score(tokens, scores.astype(float).tolist()))
         | {"unk_token": unknown, "fuse_unk": True, "byte_fallback": True},
     }
 
@@ -298,9 +298,9 @@ def _merges_by_score(tokens: _Tokens, scores: Sequence[float]) -> list[tuple[str
 # --- common ------------------------------------------------------------------------------------------------
 
 
-def _bpe(said: Metadata, tokens: _Tokens, merges: list[tuple[str, str]]) -> dict[str, Any]:
+def _bpe(metadata: Metadata, tokens: _Tokens, merges: list[tuple[str, str]]) -> dict[str, Any]:
     if len(merges) > _MAX_MERGES:
-        raise _damaged(said, Sentence("its tokenizer has {count} merges", count=len(merges)))
+        raise _damaged(metadata, Sentence("its tokenizer has {count} merges", count=len(merges)))
     return {
         "type": "BPE",
         "dropout": None,
@@ -345,24 +345,24 @@ def _config(tokens: _Tokens) -> dict[str, Any]:
     }
 
 
-def _templates(said: Metadata) -> dict[str, str]:
+def _templates(metadata: Metadata) -> dict[str, str]:
     """Return the chat templates by name: the default one, and others such as `tool_use`."""
     found: Mapping[str, str | None] = {
-        "chat_template.jinja": said.text("tokenizer.chat_template"),
+        "chat_template.jinja": metadata.text("tokenizer.chat_template"),
         **{
-            f"additional_chat_templates/{name}.jinja": said.text(f"tokenizer.chat_template.{name}")
-            for name in said.texts("tokenizer.chat_templates") or ()
+            f"additional_chat_templates/{name}.jinja": metadata.text(f"tokenizer.chat_template.{name}")
+            for name in metadata.texts("tokenizer.chat_templates") or ()
             if _TEMPLATE_NAME.fullmatch(name)
         },
     }
     return {name: text for name, text in found.items() if text}
 
 
-def _damaged(said: Metadata, reason: Sentence) -> ModelInvalidError:
+def _damaged(metadata: Metadata, reason: Sentence) -> ModelInvalidError:
     return ModelInvalidError(
         Sentence(
             "{path} is damaged: {reason}. Download the file again, or choose another one.",
-            path=said.path,
+            path=metadata.path,
             reason=reason,
         )
     )

@@ -21,7 +21,7 @@ from worker.decoding.draft import Draft, Drafting
 from worker.decoding.sampled_token import SampledToken
 from worker.decoding.sampler import Sampler
 from worker.errors import HookFailedError
-from worker.events import said
+from worker.events import notices_of
 from worker.language_model import LanguageModel
 from worker.protocol import (
     Answered,
@@ -323,7 +323,7 @@ class Request:
                 ttft_ms=prefill_ms if self._first else 0.0,
                 decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,
             ),
-            notices=said(self._notices),
+            notices=notices_of(self._notices),
             hooks=[
                 HookUse(
                     choice=steering.choice,

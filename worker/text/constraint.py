@@ -248,8 +248,8 @@ class Constraint:
     @property
     def problem(self) -> Sentence:
         """llguidance's message about why the constraint can't be followed any longer; empty if it can."""
-        said = self._panic or (_message(self._matcher.get_error()) if self._matcher.is_error() else "")
-        return _NOTHING_FITS if said.startswith(_DEAD_END) else verbatim(said)
+        message = self._panic or (_message(self._matcher.get_error()) if self._matcher.is_error() else "")
+        return _NOTHING_FITS if message.startswith(_DEAD_END) else verbatim(message)
 
     @property
     def is_complete(self) -> bool:
@@ -404,8 +404,8 @@ def _json_grammar(value: Any) -> str:
 
 def json_defaults(schema: Mapping[str, Any]) -> Any:
     """Return the defaults for a schema: limited white space, unless its `x-guidance` says otherwise."""
-    said = schema.get("x-guidance")
-    says_blanks = isinstance(said, dict) and bool({"whitespace_flexible", "whitespace_pattern"} & said.keys())
+    options = schema.get("x-guidance")
+    says_blanks = isinstance(options, dict) and bool({"whitespace_flexible", "whitespace_pattern"} & options.keys())
     return None if says_blanks else JSON_AS_WRITTEN
 
 
@@ -428,5 +428,5 @@ def _regex_message(error: str) -> Sentence | None:
 
 def _message(error: str) -> str:
     """Return llguidance's message without its internal state."""
-    said = re.split(r"\n?<(?:state|grammar|backtrace)>", error)[0].strip()
-    return textwrap.shorten(said, 600, placeholder="…") if "\n" not in said else said[:600]
+    message = re.split(r"\n?<(?:state|grammar|backtrace)>", error)[0].strip()
+    return textwrap.shorten(message, 600, placeholder="…") if "\n" not in message else message[:600]

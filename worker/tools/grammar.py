@@ -144,8 +144,11 @@ class CallGrammar:
             described |= {key: root[key] for key in ("$defs", "definitions") if key in root and key not in described}
         if schema is root and "type" not in described and not {"anyOf", "oneOf", "allOf", "$ref"} & described.keys():
             described["type"] = "object"
-        said = described.get("x-guidance")
-        options = {**self.json_options, **(cast("dict[str, Any]", said) if isinstance(said, dict) else {})}
+        given = described.get("x-guidance")
+        options = {
+            **self.json_options,
+            **(cast("dict[str, Any]", given) if isinstance(given, dict) else {}),
+        }
         return f"%json {json.dumps({**described, 'x-guidance': options})}"
 
     # --- markup --------------------------------------------------------------------------------------------

@@ -94,14 +94,14 @@ class DocxText:
             else:
                 self._markdown(note.text)
             return
-        said = split_reasoning(message)
-        if said.reasoning and self._options.reasoning:
+        split = split_reasoning(message)
+        if split.reasoning and self._options.reasoning:
             self._paragraph("Reasoning", text_run("Reasoning", Look(is_bold=True)))
-            self._typed_text("Reasoning", said.reasoning)
+            self._typed_text("Reasoning", split.reasoning)
         if message.role == "assistant":
-            self._markdown(said.answer)
+            self._markdown(split.answer)
         else:
-            self._typed_text("TypedLine", said.answer)
+            self._typed_text("TypedLine", split.answer)
         if ended := ending(message):
             self._line("Failure" if message.state == "failed" else "Figures", ended)
         if self._options.statistics and (line := statistics(message)):

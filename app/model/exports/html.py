@@ -194,17 +194,17 @@ def _version_link(rel: str, message_id: MessageId, label: str, sign: str, key: s
 
 
 def _text(message: Message, options: Options) -> str:
-    said = split_reasoning(message)
+    split = split_reasoning(message)
     parts = [f'<h2><a href="#m{message.id}">{escape(heading(message))}</a></h2>{_marks(message)}']
-    if said.reasoning and options.reasoning:
+    if split.reasoning and options.reasoning:
         parts.append(
             f'<details class="reasoning"><summary>Reasoning</summary><div class="plain" dir="auto">'
-            f"{escape(said.reasoning)}</div></details>"
+            f"{escape(split.reasoning)}</div></details>"
         )
     if message.role == "assistant":
-        parts.append(f'<div class="text" dir="auto">{_RENDERER.render_markdown(said.answer)}</div>')
+        parts.append(f'<div class="text" dir="auto">{_RENDERER.render_markdown(split.answer)}</div>')
     else:
-        parts.append(f'<div class="text plain" dir="auto">{escape(said.answer)}</div>')
+        parts.append(f'<div class="text plain" dir="auto">{escape(split.answer)}</div>')
     if ended := ending(message):
         parts.append(f'<p class="{"error" if message.state == "failed" else "ending"}">{escape(ended)}</p>')
     if options.statistics and (line := statistics(message)):

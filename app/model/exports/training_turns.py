@@ -50,7 +50,7 @@ class Turn(Struct, kw_only=True):
         if self.calls:
             return self.message_id
         parts = zip(self.message_ids, self.texts, self.thoughts, strict=True)
-        return next((id_ for id_, *said in reversed([*parts]) if any(said)), self.message_id)
+        return next((id_ for id_, *contents in reversed([*parts]) if any(contents)), self.message_id)
 
     @property
     def content(self) -> str:

@@ -184,11 +184,11 @@ def _messages(record: dict[str, Json], remarks: Counter[Sentence], nearby: Nearb
         pieces.add_note(note("Details", "\n".join(f"- {line}" for line in lines)))
     if interactions := record.get("userInteractions"):
         pieces.add_note(blocks.other_note("Activity", interactions, remarks))
-    yield from _said("user", pieces.all, record.get("time"))
-    yield from _said("assistant", [Piece("assistant", answer)] if answer else [], record.get("time"), model)
+    yield from _messages_of("user", pieces.all, record.get("time"))
+    yield from _messages_of("assistant", [Piece("assistant", answer)] if answer else [], record.get("time"), model)
 
 
-def _said(role: ForeignRole, pieces: list[Piece], when: Json, model: str = "") -> Iterator[ForeignMessage]:
+def _messages_of(role: ForeignRole, pieces: list[Piece], when: Json, model: str = "") -> Iterator[ForeignMessage]:
     if pieces:
         made = ForeignMessage(id="", parent=None, role=role, text="", pieces=pieces, model=model)
         made.created_ms = ms_of(when)
@@ -255,7 +255,7 @@ def _record(cell: str) -> Json:
     header = page.select_one(".header-cell")
     body = page.select_one(".content-cell.mdl-typography--body-1")
     links = [str(found.get("href") or "") for found in page("a")]
-    said: list[str] = []
+    texts: list[str] = []
     files: list[Json] = []
     answer: list[str] = []
     when = ""
@@ -269,12 +269,14 @@ def _record(cell: str) -> Json:
             date = date_in(str(node))
             when = "" if date is None else date.isoformat()
         elif isinstance(node, Tag) and node.name == "br":
-            said.append("\n")
+            texts.append("\n")
         elif isinstance(node, Tag) and node.name == "a" and not _APP.match(str(node.get("href") or "")):
             files.append({"name": node.get_text(), "url": str(node.get("href") or "")})
         else:
-            said.append(node.get_text() if isinstance(node, Tag) else str(node))
-    lines = [line for line in "".join(said).replace("\u00a0", " ").split("\n") if not _ATTACHED.fullmatch(line.strip())]
+            texts.append(node.get_text() if isinstance(node, Tag) else str(node))
+    lines = [
+        line for line in "".join(texts).replace("\u00a0", " ").split("\n") if not _ATTACHED.fullmatch(line.strip())
+    ]
     return {
         "header": "" if header is None else header.get_text().strip(),
         "title": "\n".join(line for line in lines if line.strip("- ") or not files).strip(),

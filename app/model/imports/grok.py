@@ -157,21 +157,21 @@ class _Response:
 
     def _add_text(self, text: str) -> None:
         """Add a text. Sources in it become links, and pictures become notes where they stand."""
-        said: list[str] = []
+        parts: list[str] = []
         begin = 0
         for found in _CARD.finditer(text, 0, _end_of(text, "</grok:render>")):
-            said.append(text[begin : found.start()])
+            parts.append(text[begin : found.start()])
             begin = found.end()
             card = self._cards.pop(found["id"], None)
             if card is None:
                 self._remarks[_LOST_CARDS] += 1
             elif link := _link(card):
-                said.append(blocks.with_links("", dict([link])))
+                parts.append(blocks.with_links("", dict([link])))
             else:
-                self.pieces.add_text("".join(said))
-                said = []
+                self.pieces.add_text("".join(parts))
+                parts = []
                 self.pieces.add_note(self._shown(card))
-        self.pieces.add_text("".join([*said, text[begin:]]))
+        self.pieces.add_text("".join([*parts, text[begin:]]))
 
     def _shown(self, card: dict[str, Json]) -> str:
         """Return a note with the picture of a card, or with the whole card."""

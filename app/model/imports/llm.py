@@ -123,12 +123,12 @@ class Chats:
         system = ""
         for row in rows:
             response_id = id_of(row.get("id")) or ""
-            told = "\n".join([*self._fragments("system_fragments", response_id), text_of(row.get("system"))]).strip(
-                "\n"
-            )
-            if told and told != system:
-                system = told
-                self._add(found, f"{response_id} system", "system", [("system", told)], row)
+            instructions = "\n".join(
+                [*self._fragments("system_fragments", response_id), text_of(row.get("system"))]
+            ).strip("\n")
+            if instructions and instructions != system:
+                system = instructions
+                self._add(found, f"{response_id} system", "system", [("system", instructions)], row)
             self._add(found, f"{response_id} question", "user", self._question(row, response_id, found.remarks), row)
             self._add(found, response_id, "assistant", self._answer(row, response_id, found.remarks), row)
             found.default_model = text_of(row.get("model")) or found.default_model

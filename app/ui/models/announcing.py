@@ -21,7 +21,7 @@ class TransferAnnouncements(QObject):
         super().__init__(window)
         self._transfers = transfers
         self._window = window
-        self._said = {one.key: (one.title, self._text(one)) for one in transfers.all}
+        self._announced = {one.key: (one.title, self._text(one)) for one in transfers.all}
         """By key, the title of each transfer and the last text that was announced about it."""
         transfers.landed.connect(self._on_landed)
         transfers.changed.connect(self._on_changed)
@@ -29,12 +29,12 @@ class TransferAnnouncements(QObject):
     def _on_changed(self) -> None:
         for transfer in self._transfers.all:
             text = self._text(transfer)
-            if self._said.get(transfer.key, ("", ""))[1] != text:
-                self._said[transfer.key] = transfer.title, text
+            if self._announced.get(transfer.key, ("", ""))[1] != text:
+                self._announced[transfer.key] = transfer.title, text
                 self._announce(text, is_urgent=transfer.state == "failed")
 
     def _on_landed(self, key: str) -> None:
-        title, _ = self._said.pop(key, ("", ""))
+        title, _ = self._announced.pop(key, ("", ""))
         if title:
             self._announce(self.tr("{model} can be used now").format(model=title))
 

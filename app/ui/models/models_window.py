@@ -88,7 +88,7 @@ class ModelsWindow(QDialog):
         self.add_button.setAccessibleName(self.tr("Open a model, or add a folder"))
         self.add_button.setToolTip(self.tr("Open a model, or add a folder"))
         give_menu(self.add_button, self._new_add_menu())
-        self._said = ""
+        self._result = ""
         """The result of the last action, shown below the list until the next action or search."""
         self.list = ModelList(theme)
         self.status = quiet_label("")
@@ -191,8 +191,8 @@ class ModelsWindow(QDialog):
         """Show below the list what the search is doing, or why it found nothing."""
         search = self._program.supply.hub_search
         local, again = self._program.supply.local_models, ""
-        if self._said or local.failure is not None:
-            text = self._said or translated(local.failure or "")
+        if self._result or local.failure is not None:
+            text = self._result or translated(local.failure or "")
         elif search.failure is not None:
             text, again = translated(search.failure.sentence), self.tr("Try again")
         elif search.is_searching:
@@ -208,7 +208,7 @@ class ModelsWindow(QDialog):
         self.again_button.setVisible(bool(again))
 
     def _on_words(self, words: str) -> None:
-        self._said = ""
+        self._result = ""
         self.entries.search(words)
 
     def _search_on(self) -> None:
@@ -274,7 +274,7 @@ class ModelsWindow(QDialog):
         if entry is None:
             return
         model, transfers = entry.model, self._program.supply.transfers
-        self._said = ""
+        self._result = ""
         key = "" if entry.transfer is None else entry.transfer.key
         match action:
             case "chat" if isinstance(model, LocalModel):
@@ -337,7 +337,7 @@ class ModelsWindow(QDialog):
         self._say(translated(why))
 
     def _say(self, text: str) -> None:
-        self._said = text
+        self._result = text
         self._show_status()
 
     # --- endpoints -----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def _said(desk: Desk) -> list[tuple[str, object]]:
     return [(str(each.text), each.action) for each in desk.program.notices.lasting if each.cause == "interrupted"]
 
 
-def test_interrupted_models_are_said_and_those_that_the_user_paused_are_not(desk: Desk) -> None:
+def test_interrupted_transfers_are_reported_except_those_that_the_user_paused(desk: Desk) -> None:
     _interrupt(desk, ONE, HELD, TWO)
     desk.program.supply.report_interrupted_transfers()
     keys = (id_of(ONE), id_of(TWO))
@@ -50,7 +50,7 @@ def test_an_interrupted_conversion_is_named_as_one(desk: Desk, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("models", [(), (HELD,)])
-def test_nothing_is_said_without_interrupted_models(desk: Desk, models: tuple[RemoteModel, ...]) -> None:
+def test_without_interrupted_transfers_there_is_no_notice(desk: Desk, models: tuple[RemoteModel, ...]) -> None:
     _interrupt(desk, *models)
     desk.program.supply.report_interrupted_transfers()
     assert _said(desk) == []

@@ -147,7 +147,7 @@ def test_a_plain_template_is_offered_once(desk: Desk, tmp_path: Path) -> None:
     assert desk.link.loads[-1].chat_template == PLAIN
 
 
-def test_a_template_that_can_not_be_kept(desk: Desk) -> None:
+def test_a_template_that_cannot_be_stored_is_reported(desk: Desk) -> None:
     desk.program.templates.folder.write_text("")
     desk.program.choose_template("/one", is_plain=True)
     assert "could not be written" in desk.notices[-1].text

@@ -43,7 +43,7 @@ def test_a_load_reports_its_progress_and_its_end(desk: Desk) -> None:
         ({"mlx": "0.30"}, []),
     ],
 )
-def test_how_a_model_runs_names_the_library_and_its_kernel(
+def test_the_sentence_on_how_a_model_runs_names_the_library_and_its_kernel(
     desk: Desk, versions: dict[str, str], told: list[str]
 ) -> None:
     desk.program.load_model("/model")
@@ -51,7 +51,7 @@ def test_how_a_model_runs_names_the_library_and_its_kernel(
     assert [str(one) for one in desk.session.how_it_runs() if "runs on the CPU" in one] == told
 
 
-def test_the_next_start_loads_the_last_model_and_knows_those_before_it(desk: Desk) -> None:
+def test_the_next_start_loads_the_last_model_and_offers_the_earlier_ones(desk: Desk) -> None:
     settings = desk.preferences
     for number in range(10):
         desk.program.load_model(f"/{number}")
@@ -85,7 +85,7 @@ def test_events_of_an_earlier_load_change_nothing(desk: Desk) -> None:
     assert (desk.session.name, desk.session.state, desk.session.fraction) == ("/two", "loading", 0.0)
 
 
-def test_if_a_model_does_not_load_the_one_before_it_is_loaded(desk: Desk) -> None:
+def test_if_a_model_does_not_load_the_previous_one_is_loaded(desk: Desk) -> None:
     desk.program.load_model("/broken")
     desk.link.load_failed("There is no config.json. Choose another folder.")
     assert desk.notices[-1].text == (

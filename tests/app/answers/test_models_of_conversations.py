@@ -99,7 +99,7 @@ def test_a_model_that_is_chosen_while_an_answer_runs_is_loaded_after_it(desk: De
     assert answer.record.model == "/another"
 
 
-def test_a_model_that_is_gone_is_said_at_the_answer_and_the_others_go_on(desk: Desk) -> None:
+def test_the_answer_of_a_missing_model_says_so_and_other_answers_continue(desk: Desk) -> None:
     one = _with_model(desk, "/one", "u1")
     _with_model(desk, "/two", "u2")
     desk.controller.shown.open_conversation(one)

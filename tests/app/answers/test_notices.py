@@ -24,7 +24,7 @@ def answered(number: int, prompt: list[Message], *notices: Sentence) -> Message:
     return finished(asked, prompt, (), event)
 
 
-def test_a_prompt_that_the_model_did_not_see_whole_is_said_at_the_first_answer_of_a_branch() -> None:
+def test_the_first_answer_of_a_branch_says_that_the_model_did_not_see_the_whole_prompt() -> None:
     question = Message(id=1, parent_id=0, role="user", text="Hello")
     first = answered(2, [question], NO_SYSTEM)
     assert ending(first) == (str(NO_SYSTEM), "quiet")

@@ -159,7 +159,7 @@ def test_an_ended_answer_that_grows_again_is_stored_as_it_has_grown(store: Store
     assert walk.saving.is_saved(message_id)
 
 
-def test_whoever_shows_messages_learns_which_of_them_are_no_longer_saved(store: Store) -> None:
+def test_views_are_notified_of_messages_that_are_no_longer_saved(store: Store) -> None:
     walk = _Walk(store, 1)
     walk.begin()
     walk.begin()

@@ -42,7 +42,7 @@ def test_three_answers_are_one_request_and_stream_into_siblings(desk: Desk) -> N
     assert seeds == [5, 6, 7]
 
 
-def test_one_of_several_is_stopped_alone_while_the_others_go_on(desk: Desk) -> None:
+def test_one_of_several_answers_is_stopped_while_the_others_continue(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.controller.regenerate(desk.controller.shown.path[-1].id, 2)
     request = desk.link.asked[-1]

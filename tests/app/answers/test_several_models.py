@@ -58,7 +58,7 @@ def test_each_model_is_loaded_in_its_turn_and_the_loaded_one_answers_first(desk:
     assert [load.model for load in desk.link.loads[num_loads:]] == ["/one", "/three"]
 
 
-def test_a_model_that_does_not_load_says_so_and_the_others_go_on(desk: Desk) -> None:
+def test_a_model_that_does_not_load_is_reported_and_the_others_answer(desk: Desk) -> None:
     _choose(desk, "guide", "/gone", "/two")
     desk.controller.send("u1")
     desk.answer("by the guide")

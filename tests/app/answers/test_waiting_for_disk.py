@@ -86,7 +86,7 @@ def test_requests_keep_their_order_while_the_disk_is_busy(desk: Desk, disk: Slow
     assert [load.model for load in desk.link.loads] == ["guide", "/models/other"]
 
 
-def test_what_the_disk_refused_is_marked_and_written_again(desk: Desk, disk: SlowDisk, qtbot: QtBot) -> None:
+def test_text_that_the_disk_refused_is_marked_and_written_again(desk: Desk, disk: SlowDisk, qtbot: QtBot) -> None:
     disk.errors.append(errno.EIO)
     disk.finish(100)
     with contextlib.closing(sqlite3.connect(desk.path, isolation_level=None)) as reader:

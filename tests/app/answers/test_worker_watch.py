@@ -49,7 +49,7 @@ def watched(desk: Desk) -> _Watched:
     return _Watched(desk)
 
 
-def test_silence_is_reported_once_and_withdrawn_when_the_worker_goes_on(watched: _Watched) -> None:
+def test_silence_is_reported_once_and_the_report_ends_when_the_worker_continues(watched: _Watched) -> None:
     watched.pass_time(2)
     assert watched.told == []
     watched.pass_time(8)
@@ -99,7 +99,7 @@ def test_a_step_far_beyond_its_usual_time_is_reported_while_the_worker_lives(
 
 
 @pytest.mark.parametrize("activity", ["reading", "decoding", "loading"])
-def test_a_slow_step_of_a_large_model_is_not_called_stuck_and_never_ended_by_itself(
+def test_a_slow_step_of_a_large_model_is_not_reported_as_stuck_and_the_worker_is_not_killed(
     watched: _Watched, activity: Activity
 ) -> None:
     desk = watched.desk
@@ -158,7 +158,7 @@ def test_stop_ends_an_answer_after_3_seconds_without_a_restart_if_the_worker_is_
 
 
 @pytest.mark.parametrize("activity", ["template", "constraint", "hook"])
-def test_stop_ends_a_worker_in_a_step_that_is_no_computing(watched: _Watched, activity: Activity) -> None:
+def test_stop_ends_a_worker_in_a_step_other_than_computing(watched: _Watched, activity: Activity) -> None:
     desk = watched.desk
     desk.controller.send("Why?")
     desk.controller.stop()

@@ -124,7 +124,7 @@ def test_several_conversations_are_exported_to_a_folder_without_replacing_files(
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_an_export_with_nothing_in_it_is_a_sentence_and_no_file(store: Store, tmp_path: Path, format_: Format) -> None:
+def test_an_empty_export_raises_a_sentence_and_writes_no_file(store: Store, tmp_path: Path, format_: Format) -> None:
     first = store.create_conversation("n", "Be brief.", "Why?")[0].id
     system_id = store.conversations.get(first).root_id + 1
     path = tmp_path / "out"

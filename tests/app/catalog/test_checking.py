@@ -55,21 +55,21 @@ def test_a_changed_file_is_named_and_the_model_is_not_tried(tmp_path: Path) -> N
     assert set(stages) == {"checking the files"}
 
 
-def test_a_file_that_goes_away_during_the_check_is_a_sentence(tmp_path: Path) -> None:
+def test_a_file_that_disappears_during_the_check_is_reported(tmp_path: Path) -> None:
     _cached(tmp_path / "model", "a.json", b"{}", is_git=True)
     gone = _cached(tmp_path / "model", "b.json", b"[]", is_git=True)
     checked = _check(_model(tmp_path / "model"), lambda _: gone.unlink(missing_ok=True))
     assert (checked.num_hashed, checked.problems) == (1, (f"{gone} can't be read (No such file or directory).",))
 
 
-def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     checked = _check(_model(tmp_path / "nowhere"))
     assert (checked.num_hashed, checked.is_loaded) == (0, False)
     (problem,) = checked.problems
     assert str(tmp_path / "nowhere") in problem
 
 
-def test_a_worker_that_dies_during_the_check_is_said(random_llama: Path) -> None:
+def test_a_worker_that_dies_during_the_check_is_reported(random_llama: Path) -> None:
     others = multiprocessing.active_children()
 
     def kill(step: Checking) -> None:

@@ -200,7 +200,9 @@ def test_a_damaged_file_says_why(desk: Desk, file: Path, tmp_path: Path) -> None
     assert failed.num_bytes == 0
 
 
-def test_a_file_whose_name_is_no_text(desk: Desk, file: Path, judge: dict[str, bytes], tmp_path: Path) -> None:
+def test_a_file_whose_name_is_not_unicode_is_converted(
+    desk: Desk, file: Path, judge: dict[str, bytes], tmp_path: Path
+) -> None:
     odd = tmp_path / os.fsdecode(b"odd \xff\n\xc3\xbc.gguf")
     odd.write_bytes(file.read_bytes())
     model = model_at(odd)

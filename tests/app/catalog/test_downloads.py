@@ -152,7 +152,7 @@ def test_the_process_is_killed_at_random_moments(
     assert_landed(desk.end_of(download.id), tmp_path, small)
 
 
-def test_a_process_that_does_not_respond_is_said_and_can_be_replaced(
+def test_an_unresponsive_process_is_reported_and_can_be_replaced(
     desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path
 ) -> None:
     hub_server.bytes_per_s = 1e5
@@ -217,7 +217,7 @@ def test_bough_itself_is_killed(
     assert_landed(end, tmp_path, small)
 
 
-def test_failures_that_pass(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
+def test_temporary_failures_are_retried(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
     for fault in (
         Fault("cut", 0),
         Fault("cut", 1_000_000),
@@ -333,7 +333,7 @@ def test_large_files_come_through_xet(desk: Desk, hub_server: HubServer, in_xet:
 
 
 @pytest.mark.long
-def test_xet_goes_on_after_a_kill(desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path) -> None:
+def test_xet_resumes_after_a_kill(desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path) -> None:
     hub_server.fail("GET /chunks/", Fault("stall", 2_000_000))
     download = desk.queue.add(RemoteModel(repo=REPO))
     # hf_xet gives whole blocks on, so that nothing has come of the only one.

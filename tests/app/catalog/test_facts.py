@@ -63,7 +63,7 @@ def test_the_licence_is_that_of_the_front_matter(tmp_path: Path, readme: str | N
         ({}, "F32", "F32"),
     ],
 )
-def test_the_form_of_the_weights_is_said_for_people(config: dict[str, Any], dtype: str, text: str) -> None:
+def test_the_form_of_the_weights_is_described_in_words(config: dict[str, Any], dtype: str, text: str) -> None:
     assert facts.quantization(config, dtype) == text
 
 

@@ -54,7 +54,7 @@ def test_measurements_are_kept(tmp_path: Path):
     assert measurements.of("a") == Measured(weights_bytes=GIB)
 
 
-def test_short_answers_tell_nothing_of_speeds(tmp_path: Path):
+def test_short_answers_do_not_measure_speeds(tmp_path: Path):
     measurements = Measurements(tmp_path / "measured.json")
     measurements.note_answer("a", answered(prefilled_tokens=10, generated_tokens=3, num_tokens=13))
     assert measurements.of("a") == Measured()

@@ -30,7 +30,7 @@ def test_a_typed_token_is_kept_in_the_keyring() -> None:
     assert Tokens(HUB).token is None
 
 
-def test_without_a_keyring_it_is_kept_for_this_run() -> None:
+def test_without_a_keyring_a_token_is_kept_until_bough_ends() -> None:
     tokens = Tokens(HUB)
     assert "only until Bough ends" in str(tokens.enter("hf_typed"))
     assert tokens.token == "hf_typed"
@@ -40,7 +40,7 @@ def test_without_a_keyring_it_is_kept_for_this_run() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "hf_with space", "hf_ä", "hf_a\nb", "x" * 2000])
-def test_a_text_that_can_be_no_token_is_refused(text: str) -> None:
+def test_a_text_that_cannot_be_a_token_is_refused(text: str) -> None:
     with pytest.raises(TokenError):
         Tokens(HUB).enter(text)
 

@@ -125,7 +125,7 @@ def test_a_continued_answer_keeps_its_format_but_uses_the_current_sampling(desk:
 @pytest.mark.parametrize(
     ("thinking", "option", "asked"), [(True, True, True), (False, True, False), (None, True, None), (True, False, None)]
 )
-def test_a_model_with_a_thinking_option_is_told_whether_to_think(
+def test_a_model_with_a_thinking_option_gets_its_value(
     desk: Desk, thinking: bool | None, option: bool, asked: bool | None
 ) -> None:
     desk.program.load_model("/another")

@@ -192,7 +192,7 @@ def test_a_branch_that_lacks_only_the_tokens_after_an_answer_is_as_warm_as_its_p
     assert [cost.tier for cost in costs if cost] == ["disk", "disk", "warm", "warm", "cold"]
 
 
-def test_a_branch_that_no_model_could_read_leaves_the_others_known(asked: _Asked):
+def test_a_branch_that_no_model_can_read_does_not_affect_the_others(asked: _Asked):
     asked.costs.want([2, 3, 4])
     plan = asked.question(0)
     asked.desk.link.say(Failed(request_id=plan.request_id, kind="bad_request", message="No."))

@@ -44,7 +44,7 @@ def process() -> Iterator[TrialProcess]:
         (b"\x1b[31mred\x1b[0m\x0c", "\x1b[31mred\x1b[0m\x0c"),
     ],
 )
-def test_a_text_file_is_read_whatever_program_wrote_it(tmp_path: Path, data: bytes, text: str) -> None:
+def test_a_text_file_of_any_program_is_read(tmp_path: Path, data: bytes, text: str) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(data)
     assert read_text_file(file) == Attachment(name="a.txt", text=text)
@@ -70,7 +70,7 @@ def test_a_file_that_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes)
         read_text_file(file)
 
 
-def test_a_path_that_is_no_file_is_refused_with_a_reason(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_refused_with_a_reason(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "huge.log").open("wb") as stream:
         stream.truncate(1 << 30)

@@ -53,7 +53,7 @@ def _harm(data: bytearray, damage: _Damage) -> None:
 
 @settings(max_examples=100)
 @given(damages=_damages)
-def test_the_program_starts_and_raises_only_sentences_whatever_is_damaged(
+def test_after_any_damage_the_program_starts_and_raises_only_sentences(
     tmp_path_factory: pytest.TempPathFactory, sound: Path, damages: list[_Damage]
 ) -> None:
     broken = bytearray(sound.read_bytes())

@@ -72,7 +72,7 @@ def test_differences_are_those_that_a_reader_would_see(left: str, right: str, ch
     assert [tuple(stretch) for stretch in differences(left, right) if not stretch.is_same] == changed
 
 
-def test_as_much_is_found_equal_as_in_the_longest_common_subsequence():
+def test_the_equal_parts_are_almost_as_long_as_the_longest_common_subsequence():
     draw = random.Random(1)
     for _ in range(300):
         left = [draw.choice("abcdefgh") for _ in range(draw.randint(0, 12))]

@@ -109,7 +109,7 @@ def test_closing_waits_for_the_disk(tmp_path: Path, disk: SlowDisk) -> None:
     assert _flusher(store).num_done == 1
 
 
-def test_what_the_disk_refused_waits_until_it_is_written_again(store: Store, disk: SlowDisk) -> None:
+def test_text_that_the_disk_refused_waits_until_it_is_written_again(store: Store, disk: SlowDisk) -> None:
     flusher = _flusher(store)
     ends = Ends(flusher)
     disk.errors.append(errno.EIO)

@@ -82,7 +82,7 @@ def test_exactly_json_is_taken_as_json() -> None:
 @pytest.mark.parametrize(
     "text", ["[a](b)", '["a"](b)', "{x}", '{"a": 1} and more', "[1] says", "{", "42", '"a"', "", "- a"]
 )
-def test_other_texts_are_no_json(text: str) -> None:
+def test_other_texts_are_not_json(text: str) -> None:
     assert begun_json(text) is None
 
 

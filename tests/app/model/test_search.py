@@ -255,7 +255,9 @@ def test_hits_far_down_a_chain_have_their_conversation(store: Store, monkeypatch
     assert last.id in store.search.line(last.id)
 
 
-def test_a_circle_of_damaged_links_ends(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_through_a_cycle_of_damaged_links_ends(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planted = plant(store, "u1-a1-u2")
     with sql(tmp_path / "store.sqlite3") as database:
         database.execute("UPDATE message SET parent_id = ? WHERE id = ?", (planted.ids["u2"], planted.ids["u1"]))
@@ -265,7 +267,7 @@ def test_a_circle_of_damaged_links_ends(store: Store, tmp_path: Path, monkeypatc
     assert len(store.search.line(planted.ids["a1"])) == 3
 
 
-def test_filters_find_what_a_look_at_every_message_finds(store: Store, tmp_path: Path) -> None:
+def test_filters_find_the_same_messages_as_a_full_scan(store: Store, tmp_path: Path) -> None:
     question = _tell(store, "leaf 0")[0]
     draw = random.Random(3)
     days = [date(2024, 1, 1) + timedelta(days=draw.randrange(1500)) for _ in range(60)]
@@ -418,7 +420,7 @@ def test_a_long_message_is_found_once_it_was_written_into_the_index_in_the_backg
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_message_that_changes_while_the_background_reads_it_is_written_as_it_is_now(
+def test_a_message_that_changes_while_it_is_indexed_gets_its_current_text(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
 ) -> None:
     _, answer = _tell(store, "u1", "a leaf" + _LONG)
@@ -440,7 +442,7 @@ def test_a_message_that_changes_while_the_background_reads_it_is_written_as_it_i
     assert [text[:6] for text in _found(store, "twig")] == ([] if is_deleted else ["a twig"])
 
 
-def test_a_change_that_is_undone_asks_for_nothing(store: Store) -> None:
+def test_a_change_that_is_undone_requests_no_indexing(store: Store) -> None:
     (question,) = _tell(store, "u1")
     asked: list[str] = []
     store.messages.on_waiting = lambda: asked.append("now")

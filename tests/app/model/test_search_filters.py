@@ -34,7 +34,7 @@ def test_unknown_filters_are_searched_for() -> None:
 @pytest.mark.parametrize(
     "typed", ["after:tomorrow", "heap before:2026-13-01", "after:", 'AFTER:"2026-02-30"', "before:1"]
 )
-def test_a_date_that_is_none_is_said(typed: str) -> None:
+def test_an_invalid_date_is_reported(typed: str) -> None:
     with pytest.raises(NoDayError, match=r"as in (after|before):2026-01-31"):
         split_query(typed)
 

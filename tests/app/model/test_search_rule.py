@@ -188,7 +188,7 @@ class _Told:
     changes=_changes,
     drawn=st.lists(st.tuples(_typed, st.booleans(), st.integers(0, 99)), min_size=1, max_size=10),
 )
-def test_search_finds_what_a_look_at_every_message_finds(
+def test_search_finds_the_same_messages_as_a_full_scan(
     tmp_path_factory: pytest.TempPathFactory,
     texts: list[str],
     changes: list[tuple[str, str]],

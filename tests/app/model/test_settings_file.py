@@ -25,7 +25,7 @@ def _written(folder: Path, settings: Settings) -> Path:
     return file
 
 
-def test_settings_presets_and_hooks_come_back_and_what_belongs_to_the_computer_stays(tmp_path: Path) -> None:
+def test_settings_presets_and_hooks_are_restored_except_settings_of_the_computer(tmp_path: Path) -> None:
     preset = Preset(name="Mine", generation=GenerationSettings(hooks=("no shouting",)))
     settings = Settings(
         text_percent=130,
@@ -54,7 +54,7 @@ def test_settings_presets_and_hooks_come_back_and_what_belongs_to_the_computer_s
     assert (there / "no shouting.py").read_text(encoding="utf-8") == "other"
 
 
-def test_beyond_the_limits_all_present_ones_are_kept_and_sentences_say_how_many_were_not_added(tmp_path: Path) -> None:
+def test_beyond_the_limits_all_existing_entries_are_kept_and_the_others_are_counted(tmp_path: Path) -> None:
     def settings(*names: str) -> Settings:
         return Settings(
             presets=tuple(Preset(name=name, generation=GenerationSettings()) for name in names),
@@ -107,7 +107,7 @@ def test_a_wrong_file_gets_a_sentence(tmp_path: Path, data: bytes) -> None:
         read_settings_file(file)
 
 
-def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path / "missing", tmp_path):
         with pytest.raises(SettingsFileError, match="Nothing was changed"):

@@ -166,9 +166,7 @@ def test_every_walk_ends_over_orphans_and_cycles(store: Store, path: Path, damag
         ("DELETE FROM choice", False),
     ],
 )
-def test_messages_that_damaged_links_hide_are_not_missing_without_a_word(
-    store: Store, path: Path, damage: str, *, is_lost: bool
-) -> None:
+def test_messages_that_damaged_links_hide_are_reported(store: Store, path: Path, damage: str, *, is_lost: bool) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u2-a3")
     conversation = store.conversations.get(planted.conversation_id)
     OpenConversation(store, conversation)

@@ -41,7 +41,7 @@ def test_text_about_reasoning_is_not_reasoning(text: str) -> None:
     assert split_thought(text) is None
 
 
-def test_the_beginning_of_a_mark_is_waited_for() -> None:
+def test_text_that_may_become_a_mark_is_held_back() -> None:
     assert all(may_become_thought("\n<think>"[:length]) for length in range(8))
     assert not may_become_thought("<b>")
     assert not may_become_thought("Well")

@@ -205,7 +205,7 @@ def test_a_search_index_that_does_not_match_the_messages_is_rebuilt(store: Store
     assert len(Backups(path).files()) == 1
 
 
-def test_the_rest_of_a_search_index_is_written_in_the_background_and_goes_on_after_a_stop(
+def test_the_rest_of_a_search_index_is_written_in_the_background_and_resumed_after_a_stop(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.model.search_renewal._SLICE", 2)
@@ -240,7 +240,7 @@ while not is_done:
 """
 
 
-def test_a_killed_renewal_loses_nothing_and_goes_on(store: Store, path: Path) -> None:
+def test_a_killed_renewal_loses_nothing_and_is_resumed(store: Store, path: Path) -> None:
     """Long messages wait for the index, and the process that writes it is killed in the middle, again and again."""
     planted = plant(store, "u1-a1")
     texts = [f"leaf{number} " + "so on " * 3000 for number in range(12)]

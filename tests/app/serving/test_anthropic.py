@@ -50,7 +50,7 @@ def claude(bough: Bough) -> Iterator[anthropic.Anthropic]:
         yield client
 
 
-def test_a_stream_says_the_same_as_a_whole_message(claude: anthropic.Anthropic) -> None:
+def test_a_stream_has_the_same_content_as_a_whole_message(claude: anthropic.Anthropic) -> None:
     whole = claude.messages.create(**_ASKED)
     assert (whole.role, whole.stop_reason, [block.type for block in whole.content]) == (
         "assistant",
@@ -85,7 +85,7 @@ def test_stop_sequences_and_limits_are_named(claude: anthropic.Anthropic) -> Non
     assert claude.messages.create(**_asked(full)).stop_reason in {"end_turn", "model_context_window_exceeded"}
 
 
-def test_a_message_goes_on_from_the_last_words(claude: anthropic.Anthropic) -> None:
+def test_a_message_continues_the_last_words(claude: anthropic.Anthropic) -> None:
     text = _text_of(claude.messages.create(**_ASKED))
     begun = {"role": "assistant", "content": text[:20]}
     rest = claude.messages.create(**_asked({"messages": [*_ASKED["messages"], begun]}))

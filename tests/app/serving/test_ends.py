@@ -90,7 +90,7 @@ def test_no_process_is_left_when_bough_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_bough_without_a_word(tmp_path: Path, number: int) -> None:
+def test_a_signal_ends_bough_silently(tmp_path: Path, number: int) -> None:
     with Bough(tmp_path) as bough:
         assert bough.url
         assert bough.end(number) == 0
@@ -109,7 +109,7 @@ def test_another_model_is_loaded_if_the_user_allows_it(talker: Path) -> None:
             client.chat.completions.create(model="third", messages=_HI)
 
 
-def test_a_model_that_does_not_load_leaves_the_one_before(tmp_path: Path) -> None:
+def test_a_model_that_does_not_load_leaves_the_previous_one_loaded(tmp_path: Path) -> None:
     broken = ServedModel(id="broken", names=(str(tmp_path),))
     with Owned("guide", models=[broken], allows_load=True).ready() as owned, owned.openai() as client:
         with pytest.raises(openai.InternalServerError) as found:

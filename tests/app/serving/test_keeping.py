@@ -181,7 +181,7 @@ def _change(rng: random.Random, messages: list[Message]) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 9))])
-def test_a_random_walk_of_requests_makes_the_trees_that_an_oracle_of_histories_says(store: Store, seed: int) -> None:
+def test_a_random_walk_of_requests_makes_the_same_trees_as_an_oracle(store: Store, seed: int) -> None:
     rng = random.Random(seed)
     server = _Server(rng)
     sessions: list[tuple[list[Tool], list[Message]]] = []
@@ -272,7 +272,7 @@ def _exact(message: Message) -> str:
     return msgspec.json.encode(replace(message, tool_calls=calls, tool_call_id="")).decode()
 
 
-def test_a_session_with_calls_reads_nothing_again_when_the_window_goes_on_in_it(talker: Path, store: Store) -> None:
+def test_a_session_with_calls_reads_nothing_again_when_it_continues_in_the_window(talker: Path, store: Store) -> None:
     parameters = {
         "type": "object",
         "properties": {"city": {"enum": ["Rome"]}, "days": {"const": 2}},
@@ -335,7 +335,7 @@ def store_path(store: Store, conversation_id: int) -> list[StoredMessage]:
 
 
 @pytest.mark.long
-def test_bough_serve_keeps_requests_beside_an_open_window_and_says_what_it_could_not_keep(tmp_path: Path) -> None:
+def test_bough_serve_keeps_requests_beside_an_open_window_and_reports_those_it_could_not_keep(tmp_path: Path) -> None:
     messages: list[Any] = [{"role": "user", "content": "How do I fork a message?"}]
     with Bough(tmp_path, "--port", "0", "--keep") as bough, bough.openai() as client:
         model = bough.wait_until_ready()

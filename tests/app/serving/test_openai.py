@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "How do I fork a conversation?"}]
 
 
-def test_a_stream_says_the_same_as_a_whole_answer(client: openai.OpenAI) -> None:
+def test_a_stream_has_the_same_content_as_a_whole_answer(client: openai.OpenAI) -> None:
     whole = client.chat.completions.create(model="guide", messages=_QUESTION, temperature=0)
     text = ""
     reasons: list[str] = []
@@ -118,7 +118,7 @@ def test_a_schema_holds(client: openai.OpenAI) -> None:
     assert list(json.loads(answer.choices[0].message.content or "")) == ["fork"]
 
 
-def test_completions_go_on_from_several_prompts(client: openai.OpenAI) -> None:
+def test_completions_continue_several_prompts(client: openai.OpenAI) -> None:
     asked: dict[str, Any] = {"model": "guide", "prompt": ["A fork is", "The tree"], "temperature": 0, "max_tokens": 8}
     whole = client.completions.create(**asked, echo=True)
     assert [choice.text[:8] for choice in whole.choices] == ["A fork i", "The tree"]
@@ -166,7 +166,7 @@ _IMAGE = {"type": "input_image", "image_url": "data:,"}
 _RESPONSE: dict[str, Any] = {"model": "guide", "input": "How do I fork a conversation?", "temperature": 0}
 
 
-def test_a_stream_says_the_same_as_a_whole_response(client: openai.OpenAI) -> None:
+def test_a_stream_has_the_same_content_as_a_whole_response(client: openai.OpenAI) -> None:
     whole = client.responses.create(**_RESPONSE)
     assert (whole.status, whole.output[0].type) == ("completed", "message")
     assert len(whole.output_text) > 20
@@ -189,7 +189,7 @@ def test_a_stream_says_the_same_as_a_whole_response(client: openai.OpenAI) -> No
     assert final.usage.input_tokens_details.cached_tokens == final.usage.input_tokens - 1
 
 
-def test_a_response_goes_on_from_an_earlier_one(client: openai.OpenAI) -> None:
+def test_a_response_continues_an_earlier_one(client: openai.OpenAI) -> None:
     first = client.responses.create(**_RESPONSE)
     second = client.responses.create(
         model="guide", input="And how do I undo that?", previous_response_id=first.id, temperature=0

@@ -49,7 +49,7 @@ def test_a_request_that_comes_while_another_reads_the_same_prompt_shares_it() ->
         assert second.usage.prompt_tokens_details.cached_tokens == second.usage.prompt_tokens - 1
 
 
-def test_a_session_goes_on_after_a_restart_where_it_was(tmp_path: Path) -> None:
+def test_a_session_continues_after_a_restart(tmp_path: Path) -> None:
     messages: list[Any] = [{"role": "user", "content": random_text(random.Random(5), 80)}]
     known = 0
     for answers in (2, 1):
@@ -92,7 +92,7 @@ def test_the_reply_and_the_log_say_what_changed(bough: Bough) -> None:
     assert bough.line("(agent/7: prompt of .* changed: system text, wrote 1 at)")
 
 
-def test_a_rule_leaves_out_what_changes_each_time(tmp_path: Path) -> None:
+def test_a_rule_leaves_out_the_text_that_changes_each_time(tmp_path: Path) -> None:
     with Bough(tmp_path, "--port", "0", "--drop", r"^It is \d+ o'clock\. ") as bough:
         bough.wait_until_ready()
         client = bough.openai()
@@ -110,7 +110,7 @@ def test_a_rule_leaves_out_what_changes_each_time(tmp_path: Path) -> None:
         assert bough.line("(left out .*o'clock)")
 
 
-def test_a_rule_that_is_no_expression_ends_the_start_with_a_sentence(tmp_path: Path) -> None:
+def test_an_invalid_rule_ends_the_start_with_a_sentence(tmp_path: Path) -> None:
     with (
         Bough(tmp_path, "--port", "0", "--drop", "(") as bough,
         pytest.raises(EOFError, match="not a regular expression"),

@@ -162,7 +162,7 @@ def test_a_client_that_offers_http_2_is_answered_in_http_1(owned: Owned) -> None
     assert owned.request("POST", "/v1/chat/completions", body, **offer)[0] == 200
 
 
-def test_a_head_has_an_end_and_a_request_several_parts(owned: Owned) -> None:
+def test_endless_headers_are_refused_and_a_request_in_several_parts_is_answered(owned: Owned) -> None:
     """Two requests on one connection, the first in pieces; then a head that goes on and on."""
     connection = owned.connection()
     data = json.dumps({**_ASKED, "model": owned.status.model.id, "max_tokens": 2}).encode()
@@ -187,7 +187,7 @@ def test_a_head_has_an_end_and_a_request_several_parts(owned: Owned) -> None:
             assert endless.recv(1000)[:13] in {b"", b"HTTP/1.1 400 "}
 
 
-def test_a_request_that_does_not_come_is_not_waited_for(owned: Owned) -> None:
+def test_a_connection_without_a_request_is_closed(owned: Owned) -> None:
     with socket.create_connection(owned.address, PATIENCE_S) as slow, socket.create_connection(owned.address) as silent:
         slow.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: loc")
         assert slow.recv(1000) == b""
@@ -337,7 +337,7 @@ def test_a_response_has_an_item_for_each(owned: Owned, client: openai.OpenAI) ->
 # --- clients, workers and the server -------------------------------------------------------------------
 
 
-def test_a_client_that_goes_frees_its_place(owned: Owned) -> None:
+def test_a_client_that_disconnects_frees_its_place(owned: Owned) -> None:
     with owned.openai() as client:
         stream = owned.endless(client)
         assert [served.client.api for served in owned.relay.served] == ["openai"]
@@ -387,7 +387,7 @@ def test_a_client_that_does_not_read_delays_no_other(owned: Owned) -> None:
             assert {choice.reason for each in ended for choice in each.choices} == {"cancelled"}
 
 
-def test_large_requests_beyond_the_limit_of_all_are_asked_to_come_again(owned: Owned) -> None:
+def test_large_requests_beyond_the_total_limit_get_a_retry_time(owned: Owned) -> None:
     asked: dict[str, Any] = {"model": owned.status.model.id, "prompt": "a" * 80_000 + "b", "max_tokens": 900_000}
     small = {**asked, "prompt": "b", "max_tokens": 1}
     with owned.openai() as client:
@@ -402,7 +402,7 @@ def test_large_requests_beyond_the_limit_of_all_are_asked_to_come_again(owned: O
         assert owned.request("POST", "/v1/completions", {**asked, "max_tokens": 1})[0] == 200
 
 
-def test_requests_beyond_the_limit_are_asked_to_come_again(owned: Owned) -> None:
+def test_requests_beyond_the_limit_get_a_retry_time(owned: Owned) -> None:
     with owned.openai() as client:
         streams = [owned.endless(client) for _ in range(_MAX_REQUESTS)]
         status, headers, value = owned.request("GET", "/v1/models")

@@ -100,7 +100,9 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert "Turns of earlier starts are not known" in caplog.text
 
 
-def test_a_folder_in_its_place_keeps_nothing_from_working(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_in_place_of_the_file_does_not_prevent_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     kept = Turns(tmp_path)
     kept.add(LOADED, _TOOLS, [_USER], _TURN, _WRITTEN, [5])
     assert kept.recalled(LOADED, _TOOLS, [_USER, _returned("I look.")])[1].token_ids == [5]
@@ -184,7 +186,7 @@ def test_the_first_part_that_changed_is_named() -> None:
 # --- parts that change with each request -------------------------------------------------------------------
 
 
-def test_rules_leave_out_what_a_client_changes_each_time() -> None:
+def test_rules_leave_out_the_text_that_a_client_changes_each_time() -> None:
     rules = DropRules([r"(?m)^x-[a-z-]*header: .*\n", r"Today is \S+ "])
     system = Message(role="system", content="x-billing-header: abc=123;\nYou are an agent.")
     first = Message(role="user", content="Today is 2026-11-22 and all is well.")
@@ -196,7 +198,7 @@ def test_rules_leave_out_what_a_client_changes_each_time() -> None:
     assert DropRules([]).applied([system]) == ([system], ())
 
 
-def test_a_rule_that_is_no_expression_is_refused() -> None:
+def test_a_rule_that_is_not_a_regular_expression_is_refused() -> None:
     with pytest.raises(DropRuleError, match=r"The rule “\(” is not a regular expression"):
         DropRules(["("])
 

@@ -60,7 +60,7 @@ def _cost_of_continuing(user: User, message_id: MessageId) -> str:
 
 
 @_WAYS
-def test_an_answer_that_was_cut_inside_a_word_goes_on(user: User, way: Way) -> None:
+def test_an_answer_that_was_cut_inside_a_word_is_continued(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
     cut = _inside_a_word(answer.text)
     editor = _edit(user, answer.id, cut)
@@ -108,7 +108,7 @@ def test_words_of_the_user_in_an_answer_are_continued(user: User) -> None:
     assert len(version.text) > len("A branch is")
 
 
-def test_continue_goes_on_from_the_cursor_and_its_label_says_so(user: User) -> None:
+def test_continue_starts_at_the_cursor_and_its_label_says_so(user: User) -> None:
     answer = user.ask("What is a branch?")
     view = user.view(answer.id)
     view.text.setFocus(Qt.FocusReason.TabFocusReason)

@@ -151,7 +151,7 @@ def test_every_choice_updates_the_preview_and_the_file_name(user: User, tmp_path
     assert "replaced" in sheet.note.text()
 
 
-def test_an_export_with_nothing_in_it_is_said_before(user: User, tmp_path: Path) -> None:
+def test_an_empty_export_is_announced_before_it_is_made(user: User, tmp_path: Path) -> None:
     _planted(user, "u1-a1 | u1-a2")
     sheet = _opened(user, ExportWindow, "export")
     sheet.set_folder(tmp_path)
@@ -274,7 +274,7 @@ def test_other_files_that_are_dropped_on_the_page_are_attached(user: User, tmp_p
     user.window.resize(1100, 760)
 
 
-def test_conversations_that_are_in_bough_gain_what_is_new_and_can_be_imported_as_copies(
+def test_conversations_that_are_in_bough_gain_new_messages_and_can_be_imported_as_copies(
     user: User, tmp_path: Path
 ) -> None:
     def sheet_for(*texts: str) -> ImportWindow:
@@ -427,7 +427,7 @@ def test_a_filter_is_both_a_button_and_a_word_and_they_stay_in_sync(user: User) 
     assert not panel.chips.starred.isChecked()
 
 
-def test_a_date_that_is_none_and_an_index_with_gaps_are_said(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_date_and_an_index_with_gaps_are_reported(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     _planted(user, "u1 okapi-a1 okapi")
     panel = _search(user, "okapi after:2026-02-30")
     assert panel.hint.isVisible()

@@ -179,7 +179,7 @@ def test_a_model_of_a_server_answers(user: User, server: EndpointServer, added: 
     assert second[: len(first)] == first
 
 
-def test_an_edited_answer_of_a_server_that_continues_answers_goes_on(
+def test_an_edited_answer_is_continued_by_a_server_that_can_continue_answers(
     user: User, server: EndpointServer, added: Endpoint
 ) -> None:
     _chat(user, _name(added, "counting"))
@@ -198,7 +198,7 @@ def test_an_edited_answer_of_a_server_that_continues_answers_goes_on(
     assert last["messages"][-1] == {"role": "assistant", "content": "1 2 3 4 5 6 7 8 9 1"}
 
 
-def test_what_a_server_can_not_do_is_not_offered(user: User, added: Endpoint) -> None:
+def test_actions_that_a_server_does_not_support_are_not_offered(user: User, added: Endpoint) -> None:
     _chat(user, _name(added, "small"))
     answer = user.ask("Hello")
     can_continue = user.controller.shown.can_continue(answer)
@@ -285,7 +285,7 @@ def test_an_answer_that_is_cut_off_stays_and_says_why(user: User, server: Endpoi
         ("SERVER", "$NO_SUCH_VARIABLE_HERE", "is not set"),
     ],
 )
-def test_a_server_that_can_not_be_used_is_said(
+def test_a_server_that_cannot_be_used_is_reported(
     user: User, server: EndpointServer, added: Endpoint, address: str, key: str, why: str
 ) -> None:
     form = _form(user)
@@ -366,7 +366,7 @@ def test_a_search_for_a_key_finds_each_form(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_key_is_used_for_a_whole_life_and_is_in_no_file(
+def test_a_key_is_used_until_the_server_is_removed_and_is_in_no_file(
     user: User,
     keys: SlowKeyring,
     added: Endpoint,
@@ -433,7 +433,7 @@ def test_a_key_is_used_for_a_whole_life_and_is_in_no_file(
     _load_guide(user)
 
 
-def test_a_keyring_that_waits_or_is_locked_holds_nothing_up(
+def test_a_waiting_or_locked_keyring_does_not_block_the_window(
     user: User, server: EndpointServer, keys: SlowKeyring, added: Endpoint
 ) -> None:
     controller, program = user.controller, user.controller.program

@@ -110,7 +110,7 @@ def test_a_notice_ends_when_its_action_is_no_longer_due(user: User, row: _Row) -
 
 
 @pytest.mark.parametrize("saving_is_first", [True, False])
-def test_the_graver_of_two_notices_about_a_full_disk_stays_until_its_cause_ends(
+def test_the_more_serious_of_two_notices_about_a_full_disk_stays_until_its_cause_ends(
     user: User, *, saving_is_first: bool
 ) -> None:
     program, banner = user.controller.program, user.window.banner

@@ -216,7 +216,7 @@ def test_hits_match_regardless_of_case(text: str, wanted: str) -> None:
         assert wanted.casefold() in text[start:end].casefold()
 
 
-def test_some_hits_among_many_are_those_of_all() -> None:
+def test_a_part_of_many_hits_equals_that_part_of_all_hits() -> None:
     random = Random(7)
     for _ in range(300):
         text = "".join(random.choices("aßbA.", k=random.randrange(30)))

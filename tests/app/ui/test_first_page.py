@@ -134,9 +134,7 @@ def test_f1_asks_the_guide_and_a_click_goes_back_to_the_model(
         assert [action.text() for action in menu.actions() if action.isChecked()] == ["Guide"]
 
 
-def test_a_model_that_is_gone_is_said_at_the_answer(
-    qapp: QApplication, qtbot: QtBot, data: Path, starter: Path
-) -> None:
+def test_the_answer_of_a_missing_model_says_so(qapp: QApplication, qtbot: QtBot, data: Path, starter: Path) -> None:
     other = data / "other"
     other.symlink_to(starter)
     with _bough(data, qtbot) as user:

@@ -79,7 +79,7 @@ def test_the_tree_is_entered_and_left_by_keys(user: User) -> None:
 
 
 @pytest.mark.parametrize("action", ["export", "settings", "backups", "trash", "find", "search_all", "palette"])
-def test_escape_restores_the_previousfocus(user: User, action: str) -> None:
+def test_escape_restores_the_previous_focus(user: User, action: str) -> None:
     user.ask("What is a branch?")
     _keys(user, "Alt+Up")
     before = focus(user)
@@ -301,7 +301,7 @@ def test_esc_closes_a_notice_that_has_the_focus(user: User) -> None:
 
 
 @pytest.mark.parametrize("action", ["sidebar", "tree"])
-def test_what_lies_over_the_page_goes_when_the_focus_leaves_it(user: User, action: str) -> None:
+def test_panels_over_the_page_close_when_the_focus_leaves_them(user: User, action: str) -> None:
     user.ask("What is a branch?")
     user.window.resize(400, 700)
     dock = user.window.sidebar if action == "sidebar" else user.window.tree_dock

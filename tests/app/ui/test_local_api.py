@@ -485,7 +485,7 @@ def _ask(user: User, api: LocalApi, messages: list[ChatCompletionMessageParam], 
     return texts[0] or ""
 
 
-def test_a_server_process_that_does_not_respond_is_said_and_ends_at_once(user: User, page: LocalApiPage) -> None:
+def test_an_unresponsive_server_process_is_reported_and_ends_at_once(user: User, page: LocalApiPage) -> None:
     api = _switched_on(user, page)
     notices = user.controller.program.notices
 

@@ -54,7 +54,7 @@ def set_memory(
     user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
 
 
-def test_a_line_warns_before_what_may_not_fit_and_goes_when_it_fits(
+def test_a_line_warns_of_an_answer_that_may_not_fit_and_disappears_when_it_fits(
     user: User, set_memory: Callable[[int, int], None]
 ) -> None:
     composer, line = user.window.composer, user.window.composer.shortage
@@ -74,7 +74,7 @@ def test_a_line_warns_before_what_may_not_fit_and_goes_when_it_fits(
     assert not line.isVisible()
 
 
-def test_a_prompt_that_can_not_fit_is_not_sent_unless_the_user_insists(
+def test_a_prompt_that_cannot_fit_is_not_sent_unless_the_user_insists(
     user: User, set_memory: Callable[[int, int], None]
 ) -> None:
     composer = user.window.composer
@@ -90,7 +90,7 @@ def test_a_prompt_that_can_not_fit_is_not_sent_unless_the_user_insists(
     assert (composer.text.content, len(user.controller.shown.path)) == ("", 3)
 
 
-def test_several_answers_that_can_not_fit_are_refused_in_a_notice(
+def test_several_answers_that_cannot_fit_are_refused_in_a_notice(
     user: User, set_memory: Callable[[int, int], None]
 ) -> None:
     posted: list[Notice] = []
@@ -111,7 +111,7 @@ def test_several_answers_that_can_not_fit_are_refused_in_a_notice(
     assert len(user.controller.shown.siblings(answer.id)) == 2
 
 
-def test_a_continuation_that_can_not_fit_is_refused_too(user: User, set_memory: Callable[[int, int], None]) -> None:
+def test_a_continuation_that_cannot_fit_is_refused_too(user: User, set_memory: Callable[[int, int], None]) -> None:
     posted: list[Notice] = []
     set_memory(8000, 4000)
     answer = user.ask("Hello")

@@ -131,7 +131,7 @@ def test_without_a_keyring_the_token_is_used_until_bough_ends(
     assert "until Bough ends" in said[0]
 
 
-def test_a_listed_model_that_is_gone_is_hidden_with_a_word(user: User, window: ModelsWindow) -> None:
+def test_a_listed_model_that_is_gone_is_hidden_and_reported(user: User, window: ModelsWindow) -> None:
     window.field.clear()
     key = next(row.key for row in window.list.rows if row.key.startswith("hub:"))
     _choose(user, window, key)

@@ -57,7 +57,7 @@ def test_json_after_a_thought_is_code(text: MessageText) -> None:
     assert _shown(text) == _LAID_OUT
 
 
-def test_text_that_goes_on_after_json_is_prose(text: MessageText) -> None:
+def test_text_after_json_is_shown_as_prose(text: MessageText) -> None:
     text.set_text("")
     for piece in ('["a', '"]', "(link) **and** more"):
         text.append(piece)
@@ -66,7 +66,7 @@ def test_text_that_goes_on_after_json_is_prose(text: MessageText) -> None:
 
 
 @pytest.mark.parametrize("way", ["mouse", "keyboard", "reader"])
-def test_copy_copies_what_the_model_wrote(text: MessageText, qtbot: QtBot, way: str) -> None:
+def test_copy_copies_the_models_own_text(text: MessageText, qtbot: QtBot, way: str) -> None:
     text.set_text(_SOURCE)
     button = text.frames.code[0].button
     if way == "mouse":

@@ -337,7 +337,7 @@ def test_another_system_prompt_is_saved_as_a_branch(user: User, way: Way) -> Non
 
 
 @mostly("reader")
-def test_an_answer_goes_on_from_the_cursor(user: User, way: Way) -> None:
+def test_an_answer_is_continued_from_the_cursor(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
     view = user.view(answer.id)
     if way == "mouse":

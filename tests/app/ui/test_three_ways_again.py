@@ -169,7 +169,7 @@ def test_the_model_and_the_sampling_of_a_project_are_chosen(user: User, way: Way
 
 @pytest.mark.long
 @each_way
-def test_another_version_goes_on_from_side_by_side(user: User, way: Way) -> None:
+def test_another_version_is_continued_from_side_by_side(user: User, way: Way) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
     second = user.answer()

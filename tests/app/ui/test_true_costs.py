@@ -205,7 +205,7 @@ def test_switching_thinking_on_changes_the_costs_in_the_tree(asker: User) -> Non
     assert _paid(asker.answer()) == after
 
 
-def test_after_an_undo_the_tree_shows_what_the_worker_says_then(asker: User) -> None:
+def test_after_an_undo_the_tree_shows_the_costs_that_the_worker_reports(asker: User) -> None:
     question, answer = asker.controller.shown.path[-2:]
     costs = asker.controller.costs
     before = _cost_in_tree(asker, answer.id)

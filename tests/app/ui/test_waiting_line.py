@@ -47,7 +47,7 @@ def _texts(user: User, answer: Message) -> set[str]:
     return set(screen_reader.found(user.view(answer.id), QAccessible.Role.StaticText))
 
 
-def test_a_line_and_a_moving_bar_say_what_an_answer_waits_for(user: User, asked: Message) -> None:
+def test_a_line_and_a_moving_bar_show_what_an_answer_waits_for(user: User, asked: Message) -> None:
     user.bot.waitUntil(lambda: "preparing the prompt" in _texts(user, asked), timeout=PATIENCE_MS)
     line = _line(user, asked)
     assert line is not None

@@ -152,7 +152,7 @@ def test_alt_left_and_right_switch_versions_and_the_choice_is_stored(user: User)
     assert user.controller.shown.path[-1].id == second.id
 
 
-def test_what_needs_messages_or_versions_is_enabled_only_with_them(user: User) -> None:
+def test_actions_that_need_messages_or_versions_are_enabled_only_with_them(user: User) -> None:
     window = user.window
 
     def enabled() -> list[str]:
@@ -414,7 +414,7 @@ def test_the_theme_changes_while_the_window_is_open(user: User) -> None:
     assert page_in("system") == page
 
 
-def test_of_several_quick_changes_of_the_theme_the_last_one_is_shown(user: User) -> None:
+def test_after_several_quick_changes_of_the_theme_the_last_one_is_shown(user: User) -> None:
     themes: list[Theme] = ["dark", "light", "dark", "system", "light", "dark"]
     for theme in themes:
         user.controller.program.set_theme(theme)
@@ -461,7 +461,7 @@ def test_a_message_can_be_sent_while_another_conversation_answers(user: User) ->
     assert user.controller.shown.path[1].text == "What is a branch?"
 
 
-def test_the_typed_text_is_stored_unchanged(user: User) -> None:
+def test_typed_text_is_stored_unchanged(user: User) -> None:
     text = "a\u200fשלום <b>&amp;</b> `x` **y** 👩‍👩‍👧"
     user.window.composer.text.setPlainText(text)
     user.window.composer.send()

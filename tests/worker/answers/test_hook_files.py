@@ -238,7 +238,7 @@ def test_banned_phrases_ignore_case():
         assert (decision.backtrack, decision.resample) == (back, back == 0), phrase
 
 
-def test_an_answer_that_repeats_itself_takes_another_way(worker: StdioWorker):
+def test_an_answer_that_repeats_itself_goes_back_and_continues_differently(worker: StdioWorker):
     # The alphabet itself is a repetition of 26 letters.
     options = {"no repeats": {"times": 2, "fewest": 20}}
     events = ask(worker, "no repeats", hook_options=options, max_tokens=120)

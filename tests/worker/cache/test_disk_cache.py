@@ -270,7 +270,7 @@ def test_a_full_disk_is_logged_once_and_existing_files_can_be_read(tmp_path: Pat
     assert found(tmp_path) == [0, 10]
 
 
-def test_a_folder_that_is_removed_meanwhile_is_no_error(tmp_path: Path):
+def test_a_folder_that_is_removed_meanwhile_raises_no_error(tmp_path: Path):
     disk = new_disk(tmp_path)
     files = write_chain(disk, 2)
     for path in paths_in(tmp_path):

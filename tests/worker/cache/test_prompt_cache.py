@@ -189,7 +189,7 @@ def test_no_run_of_evicted_tokens_remains(model: nn.Module, num_branches: int):
     assert set(runs) == in_use
 
 
-def test_a_failed_path_is_forgotten_and_the_others_are_kept(model: nn.Module):
+def test_a_failed_branch_is_dropped_and_the_others_are_kept(model: nn.Module):
     cache = new_cache(model)
     one, other = list(range(50, 90)), list(range(150, 190))
     for ids in (one, other):

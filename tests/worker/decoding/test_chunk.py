@@ -251,7 +251,7 @@ class InTurn(Turns):
         super().note_read(1e9)
 
 
-def test_answers_go_on_between_the_layers_of_a_chunk(model: LanguageModel):
+def test_answers_continue_between_the_layers_of_a_chunk(model: LanguageModel):
     if not model.can_batch:
         pytest.skip("answers of this model come one after another")
     engine = Engine(model, turns=InTurn())

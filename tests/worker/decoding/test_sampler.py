@@ -258,7 +258,7 @@ def test_biases_are_added_before_the_filters_as_plain_numpy_adds_them(logits: Fl
         ]
 
 
-def test_a_mask_is_stronger_than_a_bias():
+def test_a_mask_takes_precedence_over_a_bias():
     mask = mx.array([True, False, True])
     sampler = Sampler(Sampling(logit_bias={1: 100}), 1)
     assert np.array(sampler.draw(row(np.array([1.0, 2.0, 0.5])), None, 0, mask=mask)).tolist() == [0]

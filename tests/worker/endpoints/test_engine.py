@@ -121,7 +121,9 @@ def test_a_request_that_is_cancelled_at_once_ends_once(asking: Asking, server: E
     assert asking.answer().choices[0].text == _TEXT
 
 
-def test_a_cut_answer_fails_with_a_sentence_and_what_came_is_shown(asking: Asking, server: EndpointServer) -> None:
+def test_a_cut_answer_fails_with_a_sentence_and_its_text_so_far_is_shown(
+    asking: Asking, server: EndpointServer
+) -> None:
     _connect(asking, server)
     server.fail("POST", Fault(end="cut", after_bytes=900))
     request = asking.ask()
@@ -157,7 +159,9 @@ def test_a_busy_server_is_asked_again(asking: Asking, server: EndpointServer) ->
     assert len(server.requests_of("POST")) == 3
 
 
-def test_what_a_server_can_not_do_is_refused_before_anything_is_sent(asking: Asking, server: EndpointServer) -> None:
+def test_requests_that_a_server_does_not_support_are_refused_before_anything_is_sent(
+    asking: Asking, server: EndpointServer
+) -> None:
     _connect(asking, server)
     failed = asking.failure(constraint=Constraint(kind="regex", value="a+"))
     assert failed.kind == "unsupported"
@@ -169,7 +173,7 @@ _NUMBERS = "1 2 3 4 5 6 7 8 9 10 11 12"
 
 
 @pytest.mark.parametrize("field", ["", "continue_final_message"])
-def test_a_server_that_continues_an_answer_is_found_out(asking: Asking, field: str) -> None:
+def test_servers_that_can_continue_an_answer_are_recognised(asking: Asking, field: str) -> None:
     with EndpointServer({"script": Script((_NUMBERS,), given_answer="rest", continue_field=field)}) as server:
         loaded = asking.load(server.url)
         assert isinstance(loaded, ModelLoaded)
@@ -188,7 +192,7 @@ def test_a_server_that_continues_an_answer_is_found_out(asking: Asking, field: s
 
 
 @pytest.mark.parametrize("given_answer", ["anew", "echo", "refused"])
-def test_a_server_that_may_not_continue_an_answer_is_not_asked_to(asking: Asking, given_answer: Any) -> None:
+def test_a_server_that_may_be_unable_to_continue_an_answer_gets_no_beginning(asking: Asking, given_answer: Any) -> None:
     with EndpointServer({"script": Script((_NUMBERS,), given_answer=given_answer, continue_field="")}) as server:
         loaded = asking.load(server.url)
         assert isinstance(loaded, ModelLoaded)
@@ -198,7 +202,7 @@ def test_a_server_that_may_not_continue_an_answer_is_not_asked_to(asking: Asking
         assert not server.requests_of("POST")
 
 
-def test_only_text_is_continued(asking: Asking) -> None:
+def test_only_a_beginning_in_plain_text_is_continued(asking: Asking) -> None:
     with EndpointServer({"script": Script((_NUMBERS,), given_answer="rest")}) as server:
         _connect(asking, server)
         schema = Constraint(kind="json_schema", value={"type": "object"})
@@ -212,7 +216,7 @@ def test_only_text_is_continued(asking: Asking) -> None:
         assert not server.requests_of("POST")
 
 
-def test_the_models_are_listed_and_a_wrong_key_is_said(asking: Asking) -> None:
+def test_the_models_are_listed_and_a_wrong_key_is_reported(asking: Asking) -> None:
     with EndpointServer({"b": Script(), "a": Script()}, key="sesame") as server:
         listed = asking.end(asking.send(CheckEndpoint(request_id="list", endpoint=_endpoint(server.url, "sesame"))))
         assert isinstance(listed, EndpointChecked)
@@ -225,7 +229,7 @@ def test_the_models_are_listed_and_a_wrong_key_is_said(asking: Asking) -> None:
         assert "open-1234" not in refused.message
 
 
-def test_a_server_that_does_not_stream_or_is_not_there_is_said(asking: Asking, server: EndpointServer) -> None:
+def test_a_server_that_does_not_stream_or_does_not_exist_is_reported(asking: Asking, server: EndpointServer) -> None:
     server.fail("POST", Fault(ignores_stream=True))
     refused = asking.end(asking.send(CheckEndpoint(request_id="whole", endpoint=_endpoint(server.url))))
     assert isinstance(refused, Failed)

@@ -131,7 +131,7 @@ def test_the_whole_text_is_shown_in_spite_of_a_fault(asking: Asking, server: End
 
 
 @pytest.mark.parametrize("name", BEGINNING)
-def test_the_beginning_is_kept_and_the_failure_is_told(asking: Asking, server: EndpointServer, name: str) -> None:
+def test_the_beginning_is_kept_and_the_failure_is_reported(asking: Asking, server: EndpointServer, name: str) -> None:
     server.fail("chat", BEGINNING[name])
     request_id = asking.ask()
     end = asking.end(request_id)
@@ -144,7 +144,7 @@ def test_the_beginning_is_kept_and_the_failure_is_told(asking: Asking, server: E
     _ends_once(asking, request_id)
 
 
-def test_what_was_not_answered_is_told(asking: Asking, shared: EndpointServer) -> None:
+def test_failures_before_the_first_text_are_reported(asking: Asking, shared: EndpointServer) -> None:
     """All faults at once, because the client waits before it tries again."""
     servers: list[EndpointServer] = []
     asked: dict[str, RequestId] = {}
@@ -195,7 +195,7 @@ def test_a_cancelled_answer_frees_the_server(asking: Asking, server: EndpointSer
 
 
 @pytest.mark.parametrize("name", [name for name in ENDLESS if "stall" in name])
-def test_a_server_that_falls_silent_is_left(asking: Asking, server: EndpointServer, name: str) -> None:
+def test_a_silent_server_is_disconnected(asking: Asking, server: EndpointServer, name: str) -> None:
     asking.loaded(server.url, key=KEY, silence_s=0.2)
     server.fail("chat", ENDLESS[name], times=10)
     request_id = asking.ask()
@@ -211,7 +211,7 @@ def test_a_server_that_falls_silent_is_left(asking: Asking, server: EndpointServ
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_what_is_too_long_is_not_read(asking: Asking, server: EndpointServer, name: str) -> None:
+def test_replies_that_are_too_long_are_not_read(asking: Asking, server: EndpointServer, name: str) -> None:
     server.fail("chat", HUGE[name], times=10)
     request_id = asking.ask()
     end = asking.end(request_id)
@@ -225,7 +225,9 @@ def test_what_is_too_long_is_not_read(asking: Asking, server: EndpointServer, na
 
 @settings(max_examples=25)
 @given(data=st.data())
-def test_any_pieces_and_any_cut_show_what_was_sent(shared: EndpointServer, asking: Asking, data: st.DataObject) -> None:
+def test_a_reply_in_any_pieces_and_cut_anywhere_shows_the_text_that_was_sent(
+    shared: EndpointServer, asking: Asking, data: st.DataObject
+) -> None:
     _begin(asking, shared)
     begin = data.draw(st.lists(st.integers(0, len(_TEXT) - 1), max_size=3))
     stops = [_TEXT[at : at + data.draw(st.integers(1, 6))] for at in begin]
@@ -278,7 +280,7 @@ def test_models_with_hostile_names_are_listed(asking: Asking) -> None:
 
 
 @pytest.mark.parametrize("what", ["endless", "list", "HTML", "empty", "401", "refused", "deep", "no names"])
-def test_a_list_that_cannot_be_read_is_told(asking: Asking, what: str) -> None:
+def test_an_unreadable_list_of_models_is_reported(asking: Asking, what: str) -> None:
     with EndpointServer(key=KEY) as server:
         url = refused_url() if what == "refused" else server.url
         faults = {

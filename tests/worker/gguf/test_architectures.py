@@ -33,7 +33,7 @@ def test_the_likeliest_tokens_are_those_of_llama_cpp(name: str, tmp_path: Path) 
     assert found.argmax(-1).tolist() == JUDGED[name]
 
 
-def test_text_keeps_its_form(tmp_path: Path) -> None:
+def test_the_tokenizer_does_not_compose_characters(tmp_path: Path) -> None:
     # transformers' own tokenizer for this architecture composes characters.
     *_, model = UnreadModel(check_folder(made(RANDOM_MODELS["qwen2"], tmp_path))).read()
     assert isinstance(model, LanguageModel)
@@ -69,7 +69,7 @@ def test_odd_factors_of_positions_are_refused(factors: list[float], tmp_path: Pa
         made(replace(RANDOM_MODELS["llama 3.1"], fixed={"rope_freqs": factors}), tmp_path)
 
 
-def test_factors_that_change_nothing_are_no_scaling(tmp_path: Path) -> None:
+def test_factors_that_change_nothing_do_not_count_as_scaling(tmp_path: Path) -> None:
     folder = made(replace(RANDOM_MODELS["llama 3.1"], fixed={"rope_freqs": [1.0] * 32}), tmp_path)
     assert "rope_scaling" not in json.loads((folder / "config.json").read_text())
 

@@ -88,7 +88,7 @@ def test_both_halves_of_equal_steps_are_kept() -> None:
 @pytest.mark.parametrize("name", ["Q4_0", "Q8_0", "Q4_K", "Q6_K", "Q3_K"])
 @pytest.mark.parametrize("scale", [np.inf, np.nan, 65504.0])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_numbers_that_no_model_has_are_refused(name: str, scale: float) -> None:
+def test_impossible_numbers_are_refused(name: str, scale: float) -> None:
     kind = BY_NAME[name]
     begin = {"Q6_K": 208, "Q3_K": 108}.get(name, 0)
     raw = random_blocks(kind, 1, 256).reshape(1, -1, kind.num_bytes)

@@ -210,7 +210,7 @@ def test_large_models_have_several_weight_files(file: Path, tmp_path: Path, smal
 # --- interruptions ------------------------------------------------------------------------------------------
 
 
-def test_a_cancelled_conversion_goes_on_after_its_last_file(file: Path, tmp_path: Path, small_files: None) -> None:
+def test_a_cancelled_conversion_resumes_after_its_last_file(file: Path, tmp_path: Path, small_files: None) -> None:
     whole = made(file, tmp_path / "whole")
     folder, partial = tmp_path / "small", tmp_path / "small.partial"
     steps = convert(file, folder)
@@ -280,7 +280,7 @@ def test_a_file_that_is_cut_meanwhile_is_noticed(file: Path, tmp_path: Path) -> 
         list(steps)
 
 
-def test_a_killed_conversion_goes_on(file: Path, tmp_path: Path, small_files: None) -> None:
+def test_a_killed_conversion_resumes(file: Path, tmp_path: Path, small_files: None) -> None:
     code = """
         import sys
         from pathlib import Path
@@ -322,7 +322,7 @@ def test_space_is_checked_first(file: Path, tmp_path: Path, monkeypatch: pytest.
     assert not list((tmp_path / "small.partial").glob("model*"))
 
 
-def test_a_disk_that_takes_no_more_is_reported(file: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(file: Path, tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:

@@ -89,7 +89,7 @@ def test_sentence_piece_joins_the_best_neighbours_first() -> None:
     assert without.decode(without.encode(" a bé").ids) == " a bé"
 
 
-def test_each_token_with_a_meaning_keeps_its_kind() -> None:
+def test_special_tokens_keep_their_kind() -> None:
     added = tokenizer_of(metadata(sentence_pieces())).get_added_tokens_decoder().values()
     assert {token.content: token.special for token in added} == {
         "<unk>": True,

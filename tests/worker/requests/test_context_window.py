@@ -145,7 +145,7 @@ def long_conversation(worker: StdioWorker, num_turns: int) -> Messages:
     return messages
 
 
-def test_nothing_is_dropped_without_a_request_to_do_so(worker: StdioWorker):
+def test_no_message_is_dropped_unless_the_request_allows_it(worker: StdioWorker):
     messages = long_conversation(worker, 60)
     assert worker.result("generate", messages=messages)["kind"] == "context_overflow"
     assert worker.result("generate", messages=messages, overflow="fail")["kind"] == "context_overflow"

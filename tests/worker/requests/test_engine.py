@@ -584,7 +584,7 @@ def engine_meanwhile(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> t
     return engine, events, while_decoding
 
 
-def test_the_end_of_a_cancelled_answer_comes_before_what_others_write_while_a_prompt_is_made(
+def test_the_end_of_a_cancelled_answer_comes_before_text_that_others_write_while_a_prompt_is_made(
     engine_meanwhile: tuple[Engine, list[Event], list[bool]],
 ):
     engine, events, _ = engine_meanwhile
@@ -603,7 +603,7 @@ def test_the_end_of_a_cancelled_answer_comes_before_what_others_write_while_a_pr
     assert {event.request_id for event in events[1:]} == {"other", "new"}
 
 
-def test_an_answer_that_goes_on_while_a_prompt_is_made_is_not_taken_for_its_beginning(
+def test_an_answer_that_continues_while_a_prompt_is_made_is_not_mistaken_for_its_beginning(
     engine_meanwhile: tuple[Engine, list[Event], list[bool]],
 ):
     engine, events, while_decoding = engine_meanwhile

@@ -21,7 +21,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("made", FAMILIES, ids=lambda made: made.name)
-def test_well_known_families_have_nothing_to_say(made: Family, tmp_path: Path):
+def test_templates_of_well_known_families_report_no_changes(made: Family, tmp_path: Path):
     template, _ = chat_template_of(made, tmp_path)
     for messages in (MESSAGES, MESSAGES[1:], MESSAGES[:2], MESSAGES[:4]):
         assert template.changes(template.turns(messages), {}) == []
@@ -60,6 +60,6 @@ def test_well_known_families_have_nothing_to_say(made: Family, tmp_path: Path):
         ("b" * 300_000, "", ": b"),
     ],
 )
-def test_lost_characters_are_told_from_other_forms(text: str, spelled: str, words: str | None):
+def test_lost_characters_are_distinguished_from_variant_forms(text: str, spelled: str, words: str | None):
     sentence = changed(text, spelled)
     assert sentence is None if words is None else words in str(sentence)

@@ -522,7 +522,7 @@ def test_the_time_formats_of_a_template_are_found_when_they_are_literals(
         assert moment in (tuple(before), tuple(after))
 
 
-def test_nothing_is_remembered_when_the_time_formats_are_unknown(byte_level: Tokenizer):
+def test_no_prompt_is_kept_when_the_time_formats_are_unknown(byte_level: Tokenizer):
     said = itertools.count()
 
     def render(_messages: list[dict[str, Any]], _options: Mapping[str, Any]) -> str:

@@ -126,7 +126,7 @@ def test_the_stop_that_completes_first_ends_the_text_and_among_those_the_longest
         assert stream.stop == stop
 
 
-def test_a_stop_that_begins_inside_the_bytes_of_a_character_is_no_stop() -> None:
+def test_bytes_inside_a_character_do_not_begin_a_stop() -> None:
     """The bytes of "ä" do not contain "¤", though both end with the same byte."""
     stream = stream_of("¤")
     assert push_all(stream, b"\xc3", b"\xa4", "b") == ["", "ä", "b"]
@@ -140,7 +140,7 @@ def test_exactly_the_text_that_may_become_a_stop_is_held_back() -> None:
     assert stream.stop == "cabx"
 
 
-def test_bytes_of_an_unfinished_character_at_the_end_are_no_text() -> None:
+def test_bytes_of_an_unfinished_character_at_the_end_are_left_out_of_the_text() -> None:
     stream = stream_of()
     assert push_all(stream, "a", b"b\xf0\x9f", b"\x98") == ["a", "b", ""]
     assert stream.finish() == ""
@@ -207,7 +207,7 @@ def test_a_branch_taken_in_held_back_text_behaves_like_a_stream_of_its_own() -> 
     assert push_all(trunk, "-", "b") == ["-", "-----b"]
 
 
-def test_a_text_ended_by_a_stop_can_go_on_from_before_it() -> None:
+def test_a_text_ended_by_a_stop_can_continue_from_before_the_stop() -> None:
     stream = stream_of("ab")
     assert push_all(stream, "x", "a", "b") == ["x", "", ""]
     assert stream.rewind(1) == 0
@@ -215,7 +215,7 @@ def test_a_text_ended_by_a_stop_can_go_on_from_before_it() -> None:
     assert push_all(stream, "c") == ["ac"]
 
 
-def test_a_text_that_has_ended_can_go_on_from_before_its_end() -> None:
+def test_a_text_that_has_ended_can_continue_from_before_its_end() -> None:
     stream = stream_of("abc")
     assert push_all(stream, "xa", "b") == ["x", ""]
     assert stream.finish() == "ab"

@@ -68,7 +68,7 @@ def test_only_one_text_is_tokenized_at_a_time_also_in_the_middle_of_a_wait(byte_
     assert most == 1
 
 
-def test_many_short_texts_let_other_work_go_on_too(byte_level: Tokenizer):
+def test_other_work_also_continues_while_many_short_texts_are_tokenized(byte_level: Tokenizer):
     calls: list[None] = []
 
     def meanwhile() -> bool:

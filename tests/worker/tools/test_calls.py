@@ -198,7 +198,7 @@ def test_calls_in_channels_are_allowed():
         assert takes(constraint, tokenizer_of("harmony").encode("x", add_special_tokens=False).ids) == 0
 
 
-def test_without_a_marker_all_is_free_and_a_marker_in_reasoning_is_none():
+def test_without_a_marker_all_text_is_allowed_and_markers_in_reasoning_do_not_count():
     constraint, vocabulary = constraint_of("json_tools", TOOLS, is_required=False, opens_reasoning=True)
     marker = vocabulary.control_texts["<tool_call>"]
     assert constraint.mask() is None

@@ -113,7 +113,7 @@ def test_a_call_that_ends_early_is_never_lost(name: str):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_calls_inside_reasoning_are_no_calls(name: str):
+def test_calls_inside_reasoning_do_not_count(name: str):
     text = FAMILIES[name](CALLS)
     turn = f"<think>\nI could write {text}, but no.\n</think>\n\nNo."
     parts = read(name, turn)

@@ -210,7 +210,9 @@ def test_a_document_without_comments_is_read_as_one_branch() -> None:
         ("failed", "No *room*.", "The answer failed: No \\*room\\*."),
     ],
 )
-def test_marks_and_how_an_answer_ended_are_shown_and_are_no_text(state: State, error: str | None, line: str) -> None:
+def test_marks_and_the_end_of_an_answer_are_shown_but_not_read_back_as_text(
+    state: State, error: str | None, line: str
+) -> None:
     answer = Message(
         id=4, parent_id=3, role="assistant", text="So", state=state, record=Record(error=error), name="B", starred_ms=1
     )

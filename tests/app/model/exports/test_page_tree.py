@@ -193,7 +193,7 @@ def _walk(excerpt: Excerpt, draw: random.Random, num_steps: int) -> None:
 
 @given(excerpt=excerpts())
 @settings(max_examples=25, deadline=None)
-def test_only_our_script_can_run_whatever_the_texts_are(excerpt: Excerpt) -> None:
+def test_only_our_script_can_run_in_a_page_with_any_texts(excerpt: Excerpt) -> None:
     page = _page(excerpt)
     parsed = _Parsed(page)
     assert parsed.num_scripts == _has_branches(_parents(excerpt.messages))

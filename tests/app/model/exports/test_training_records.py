@@ -207,7 +207,7 @@ _CALLS = "Tool calls without a result, and results without a call, left out: {}.
         ),
     ],
 )
-def test_what_templates_refuse_is_joined_or_left_out_and_said(
+def test_turns_that_templates_refuse_are_joined_or_left_out_and_reported(
     store: Store, grow: Callable[[_Chain], None], contents: list[str], said: list[str]
 ) -> None:
     chain = _Chain(store)
@@ -342,7 +342,7 @@ def test_mlx_lm_trains_on_the_folder(store: Store, tmp_path: Path) -> None:
 # --- the folder --------------------------------------------------------------------------------------------
 
 
-def test_a_conversation_is_always_on_the_same_side(store: Store, tmp_path: Path) -> None:
+def test_a_conversation_is_always_in_the_same_file(store: Store, tmp_path: Path) -> None:
     first = whole_tree(store, plant(store, "u1-a1").conversation_id)
     found = [
         Excerpt(conversation, first.messages, first.choices, first.path)
@@ -355,7 +355,7 @@ def test_a_conversation_is_always_on_the_same_side(store: Store, tmp_path: Path)
     assert lines == [300 - sum(sides), sum(sides)]
 
 
-def test_no_side_is_empty_and_none_is_left_of_an_earlier_export(store: Store, tmp_path: Path) -> None:
+def test_no_file_is_empty_or_left_from_an_earlier_export(store: Store, tmp_path: Path) -> None:
     for_train, for_valid = _side(store, valid=False), _side(store, valid=True)
     assert len(_written(tmp_path / "d", "trl", Options(), for_train, for_valid).paths) == 2
     made = _written(tmp_path / "d", "trl", Options(), for_valid)

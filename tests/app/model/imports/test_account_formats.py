@@ -344,7 +344,7 @@ def _jan_folder(root: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["folder", "archive", "file"])
-def test_threads_of_jan_keep_branches_parts_and_what_is_known_of_them(store: Store, tmp_path: Path, how: str) -> None:
+def test_threads_of_jan_keep_branches_parts_and_metadata(store: Store, tmp_path: Path, how: str) -> None:
     path = tmp_path / "jan"
     _jan_folder(path)
     if how == "archive":
@@ -533,7 +533,7 @@ def test_the_activity_of_gemini_is_read_from_a_web_page(store: Store, tmp_path: 
     assert [message.created_ms for message in excerpt.messages[2::3]] == [1_770_142_302_000, 1_770_142_800_000]
 
 
-def test_a_date_in_another_language_still_parts_the_prompt_from_the_answer(store: Store, tmp_path: Path) -> None:
+def test_a_date_in_another_language_still_separates_the_prompt_from_the_answer(store: Store, tmp_path: Path) -> None:
     page = _PAGE.replace("Feb 3, 2026, 6:20:00\u202fPM UTC", "3 de fev. de 2026, 18:20:00 BRT")
     (tmp_path / "in.html").write_text(page)
     summary = import_all(store, tmp_path / "in.html")

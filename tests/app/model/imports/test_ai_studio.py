@@ -95,7 +95,7 @@ def test_a_branch_alone_stays_alone_and_says_so(store: Store, tmp_path: Path) ->
     assert [message.name for message in excerpt.messages if message.name] == ["Ferns"]
 
 
-def test_what_the_user_changed_stays_when_a_branch_joins(store: Store, tmp_path: Path) -> None:
+def test_the_users_changes_stay_when_a_branch_joins(store: Store, tmp_path: Path) -> None:
     for name, content in zip(("Mosses", "Branch of Mosses"), _moss(with_times=True), strict=True):
         (tmp_path / name).write_text(content)
     (conversation_id,) = import_all(store, tmp_path / "Mosses").conversation_ids

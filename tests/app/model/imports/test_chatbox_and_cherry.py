@@ -204,7 +204,7 @@ def test_older_backups_of_cherry_studio_keep_all_parts(store: Store, tmp_path: P
     assert excerpt.conversation.name == "Cats"
 
 
-def test_what_is_left_in_a_backup_of_cherry_studio_is_archived(store: Store, tmp_path: Path) -> None:
+def test_leftover_messages_in_a_backup_of_cherry_studio_are_archived(store: Store, tmp_path: Path) -> None:
     """Its backups also have deleted topics, and may have more kinds of sources and errors than one."""
     backup = _cherry()
     tables = backup["indexedDB"]

@@ -30,7 +30,9 @@ def _codex_said(role: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-def test_a_session_of_codex_keeps_the_order_of_its_parts_and_what_was_rolled_back(store: Store, tmp_path: Path) -> None:
+def test_a_session_of_codex_keeps_the_order_of_its_parts_and_the_rolled_back_turns(
+    store: Store, tmp_path: Path
+) -> None:
     called = {"type": "function_call", "name": "shell", "arguments": '{"command":["ls"]}', "call_id": "c1"}
     patched = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin", "call_id": "c2"}
     failed = {"type": "custom_tool_call_output", "call_id": "c2", "output": {"content": "no", "success": False}}

@@ -500,7 +500,7 @@ _ONCE = [
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_conversation_of_llm_that_goes_on_as_a_thread_is_not_doubled(
+def test_a_conversation_of_llm_that_continues_as_a_thread_is_not_duplicated(
     store: Store, tmp_path: Path, *, is_known: bool
 ) -> None:
     if is_known:

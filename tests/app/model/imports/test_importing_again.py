@@ -171,7 +171,7 @@ def _texts(messages: list[Message]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("written", [_as_chatgpt, _as_claude, _as_llama_cpp])
 @pytest.mark.parametrize("seed", [1, *in_long_runs(range(2, 20))])
-def test_exports_that_grow_can_be_imported_for_ever(
+def test_growing_exports_can_be_imported_again_and_again(
     store: Store, tmp_path: Path, written: Callable[[Theirs], list[Any]], seed: int
 ) -> None:
     rng = random.Random(seed)
@@ -315,7 +315,7 @@ def test_an_original_is_recognised_after_a_round_trip_through_our_own_file(
     there.close()
 
 
-def test_an_unreadable_origin_is_said_and_the_rest_is_imported(store: Store, tmp_path: Path) -> None:
+def test_an_unreadable_origin_is_reported_and_the_rest_is_imported(store: Store, tmp_path: Path) -> None:
     plant(store, "u1-a1")
     (excerpt,) = (whole_tree(store, found.id) for found in store.conversations.all())
     for _ in export_together([excerpt], 1, "bough", tmp_path / "one.bough", Options(), []):
@@ -335,7 +335,7 @@ def test_an_unreadable_origin_is_said_and_the_rest_is_imported(store: Store, tmp
         assert summary.remarks == {"unreadable origins in other programs, left out": 1}
 
 
-def test_two_stores_exchange_what_is_new_in_each(tmp_path: Path) -> None:
+def test_two_stores_exchange_their_new_messages(tmp_path: Path) -> None:
     stores = [Store(tmp_path / name / "c.sqlite3") for name in ("one", "two")]
     plant(stores[1], "u8-a8-u9")
     plant(stores[0], "u1-a1")
@@ -365,7 +365,7 @@ def test_two_stores_exchange_what_is_new_in_each(tmp_path: Path) -> None:
         one.close()
 
 
-def test_what_the_user_deleted_for_good_stays_deleted_with_all_below_it(store: Store, tmp_path: Path) -> None:
+def test_permanently_deleted_messages_stay_deleted_with_everything_below_them(store: Store, tmp_path: Path) -> None:
     theirs = Theirs(random.Random(1))
     theirs.names["c"], theirs.messages["c"] = "n", {"m1": (None, "q"), "m2": ("m1", "a"), "m3": ("m1", "b")}
     path = tmp_path / "export.json"
@@ -407,7 +407,7 @@ def test_conversations_that_are_left_out_are_listed_and_can_be_taken_as_copies(s
     assert len(import_all(store, path).twins) == 2
 
 
-def test_records_without_ids_are_the_same_only_if_all_of_them_is(store: Store, tmp_path: Path) -> None:
+def test_records_without_ids_are_the_same_only_if_all_of_their_content_is_equal(store: Store, tmp_path: Path) -> None:
     record = {"title": "t", "messages": [{"role": "user", "content": "q", "timestamp": 1_700_000_000}]}
     changed = [
         {"title": "u", "messages": record["messages"]},
@@ -422,7 +422,7 @@ def test_records_without_ids_are_the_same_only_if_all_of_them_is(store: Store, t
     assert (summary.num_conversations, [twin.name for twin in summary.twins]) == (6, ["t"])
 
 
-def test_two_imports_of_a_file_at_the_same_time_make_one_set(store: Store, tmp_path: Path) -> None:
+def test_two_simultaneous_imports_of_a_file_add_its_conversations_once(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "in.json"
     path.write_text(json.dumps([samples.CHATGPT | {"conversation_id": str(number)} for number in range(40)]))
     first = import_files(store, [path])

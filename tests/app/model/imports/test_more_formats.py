@@ -187,7 +187,7 @@ def test_a_session_of_gemini_cli(store: Store, tmp_path: Path, *, is_lines: bool
     ]
 
 
-def test_citations_of_chatgpt_become_links_and_other_marks_go(store: Store, tmp_path: Path) -> None:
+def test_citations_of_chatgpt_become_links_and_other_marks_are_removed(store: Store, tmp_path: Path) -> None:
     cite, image = "\ue200cite\ue202turn0search0\ue201", "\ue200i\ue202turn0image1\ue201"
     items = [{"title": "Lyon [city]", "url": "https://example.org/lyon"}]
     metadata = {"content_references": [{"matched_text": cite, "type": "grouped_webpages", "items": items}]}
@@ -237,7 +237,9 @@ _WRITTEN: dict[str, Callable[[list[Any]], bytes]] = {
         *in_long_runs(itertools.product(["in.jsonl", "in.json", "in.bough", "in"], _WRITTEN)),
     ],
 )
-def test_a_file_is_recognised_whatever_its_name_and_encoding(store: Store, tmp_path: Path, name: str, how: str) -> None:
+def test_a_file_is_recognised_regardless_of_its_name_and_encoding(
+    store: Store, tmp_path: Path, name: str, how: str
+) -> None:
     records = [samples.OPENAI, samples.SHAREGPT | {"title": "Grüße 😀"}]
     (tmp_path / name).write_bytes(_WRITTEN[how](records))
     summary = import_all(store, tmp_path / name)
