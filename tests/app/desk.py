@@ -21,7 +21,7 @@ from app.notices import Notice
 from app.preferences import Preferences
 from app.program import Program
 from worker.errors import ModelNotFoundError, failed
-from worker.events import said
+from worker.events import notices_of
 from worker.protocol import (
     Cancel,
     Choice,
@@ -134,7 +134,7 @@ class ScriptedLink(WorkerLink):
                 kv_bytes_per_token=1,
                 cache_kind="trimmable",
                 draft_model=None if draft_refused else load.draft_model,
-                notices=said(notices),
+                notices=notices_of(notices),
                 draft_refused=draft_refused,
                 thinking=thinking_option is not None,
                 thinking_option=thinking_option,

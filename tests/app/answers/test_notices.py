@@ -6,7 +6,7 @@ from app.answers.prompt import finished
 from app.model.message import Message, Record
 from app.ui.message.answer_summary import ending
 from tests.app.desk import Desk
-from worker.events import said
+from worker.events import notices_of
 from worker.protocol import Choice, Finished, Timing, Usage
 from worker.sentence import Sentence
 
@@ -19,7 +19,7 @@ NO_SPACE = Sentence(
 def answered(number: int, prompt: list[Message], *notices: Sentence) -> Message:
     """Return an answer to `prompt` for which the worker noticed these."""
     choice = Choice(text="a", token_ids=[1], num_recut=0, seed=5, reason="eos", turn_token_ids=[1])
-    event = Finished(request_id="1", choices=[choice], usage=Usage(), timing=Timing(), notices=said(notices))
+    event = Finished(request_id="1", choices=[choice], usage=Usage(), timing=Timing(), notices=notices_of(notices))
     asked = Message(id=number, parent_id=0, role="assistant", text="", record=Record(model="one"))
     return finished(asked, prompt, (), event)
 

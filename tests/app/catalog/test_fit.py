@@ -89,19 +89,19 @@ def test_verdicts():
 
 
 def test_advice():
-    def said(memory_gib: float, shape: Shape = EIGHT_B, num_answers: int = 1, context: int = 32_768) -> str:
+    def refusal(memory_gib: float, shape: Shape = EIGHT_B, num_answers: int = 1, context: int = 32_768) -> str:
         memory = Memory(total_bytes=int(memory_gib * GIB), available_bytes=int(memory_gib * GIB), on_cpu=False)
         return str(fit(shape, memory, context_length=context, num_answers=num_answers).sentence)
 
-    assert "It does not fit" not in said(16)
-    assert "cache of 8 bits" in said(8)
-    assert "cache of 4 bits" in said(6)
-    assert "a context of" in said(5)
-    assert "weights of at most" in said(2)
-    assert "No model" in said(0.1)
-    assert "One answer at a time fits" in said(10, num_answers=8)
+    assert "It does not fit" not in refusal(16)
+    assert "cache of 8 bits" in refusal(8)
+    assert "cache of 4 bits" in refusal(6)
+    assert "a context of" in refusal(5)
+    assert "weights of at most" in refusal(2)
+    assert "No model" in refusal(0.1)
+    assert "One answer at a time fits" in refusal(10, num_answers=8)
     in_full = replace(EIGHT_B, packed_numbers=0, packed_bytes=0, float_numbers=8 * 10**9, float_bytes=16 * 10**9)
-    assert "4 bits, whose weights take about 4.2 GiB" in said(8, in_full)
+    assert "4 bits, whose weights take about 4.2 GiB" in refusal(8, in_full)
 
 
 def test_the_longest_context():
@@ -138,11 +138,11 @@ def test_this_machine():
     assert 0 < memory.available_bytes <= memory.total_bytes
 
 
-def of_machine(platform: str, said: dict[str, str], *, has_cuda: bool = False, machine: int = 64 * GIB) -> Memory:
+def of_machine(platform: str, refusal: dict[str, str], *, has_cuda: bool = False, machine: int = 64 * GIB) -> Memory:
     return machine_memory(
         Probe(
             platform=platform,
-            run=lambda command: said.get(command[0] if platform == "linux" else command[-1], ""),
+            run=lambda command: refusal.get(command[0] if platform == "linux" else command[-1], ""),
             has_cuda=lambda: has_cuda,
             total=lambda: machine,
             free=lambda: 40 * GIB,
