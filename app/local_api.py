@@ -145,7 +145,7 @@ class LocalApi(QObject):
     """A `Sentence` that says why no program can be served now."""
     set_aside = Signal(object)
     """A `Sentence` that says that the file of remembered turns can't be used."""
-    _said = Signal(object, object)
+    _received = Signal(object, object)
     _prepared = Signal(int, object)
 
     def __init__(
@@ -196,7 +196,7 @@ class LocalApi(QObject):
         """The URL of the API for clients; empty unless the state is `on`."""
         self.network_address = ""
         """The URL for clients on other computers; empty unless they may send requests and there is a network."""
-        self._said.connect(self._on_said)
+        self._received.connect(self._on_news)
         self._prepared.connect(self._on_prepared)
         session.changed.connect(self._on_session)
         session.exited.connect(self._on_worker_ended)
@@ -337,7 +337,7 @@ class LocalApi(QObject):
             self._fail(found)
             return
         self.key = found
-        owner = _Owner(self._session.link, self._status(), self._models, self._said.emit)
+        owner = _Owner(self._session.link, self._status(), self._models, self._received.emit)
         chosen = self._preferences.settings.local_api
         settings = ServerSettings(
             key_digest=digest(found.text),
@@ -394,7 +394,7 @@ class LocalApi(QObject):
 
     # --- the relay's news ----------------------------------------------------------------------------------
 
-    def _on_said(self, owner: _Owner, news: _News) -> None:
+    def _on_news(self, owner: _Owner, news: _News) -> None:
         if owner is not self._owner:
             return
         match news:

@@ -106,8 +106,8 @@ class ModelNotices(QObject):
     def _on_worker_died(self, session: ModelSession, what: Sentence) -> None:
         error = Sentence("{what_happened} The text so far is kept.", what_happened=what)
         # The answers that it wrote say so themselves.
-        is_said = self._answers.interrupt(session, error)
-        if session.state == "loading" and not is_said:
+        was_answering = self._answers.interrupt(session, error)
+        if session.state == "loading" and not was_answering:
             text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
             self._notices.post(Notice(text, "warning", cause="fresh_worker"))
 

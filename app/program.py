@@ -253,9 +253,9 @@ class Program(QObject):
         if refused is None:
             self.answers.load(name)
         else:
-            self._saywhy_not_loaded(name, refused)
+            self._report_not_loaded(name, refused)
 
-    def _saywhy_not_loaded(self, name: str, refused: Refused) -> None:
+    def _report_not_loaded(self, name: str, refused: Refused) -> None:
         action = FreeMemory(name) if refused.can_be_freed else LoadAnyway(name)
         self.notices.post(Notice(refused.why, "danger", action=action, cause="model"))
 
@@ -377,7 +377,7 @@ class Program(QObject):
             self.session.load(name, self.settings.cache_settings, self._draft_of(name))
         else:
             self.session.expect(name, self._draft_of(name))
-            self._saywhy_not_loaded(name, refused)
+            self._report_not_loaded(name, refused)
 
     def expect_last_model(self) -> None:
         """Let windows show the name of the last model before it is loaded."""

@@ -25,7 +25,7 @@ class TransferNotices(QObject):
         self._num_windows = 0
         """The number of open Models windows."""
         self._titles: dict[str, str] = {}
-        self._came: dict[str, Sentence] = {}
+        self._finished: dict[str, Sentence] = {}
         """The sentences about finished models in the current notice, by the models' names for `load_model`."""
         self._failures: dict[str, Sentence] = {}
         """The failures in the present notice, by the transfer's key."""
@@ -41,7 +41,7 @@ class TransferNotices(QObject):
     def watch(self, window: QObject) -> None:
         """Post no notices while this Models window exists, because it shows all transfers."""
         self._num_windows += 1
-        self._came.clear()
+        self._finished.clear()
         self._failures.clear()
         self._notices.end("arrival")
         self._notices.end("transfer")
@@ -53,18 +53,18 @@ class TransferNotices(QObject):
     def _on_landed(self, key: str, name: str) -> None:
         if self._num_windows or self._is_followed(key):
             return
-        self._came[name] = Sentence("{model} can be used now.", model=self._titles.get(key) or name)
-        self._say_what_came()
+        self._finished[name] = Sentence("{model} can be used now.", model=self._titles.get(key) or name)
+        self._report_finished()
 
-    def _say_what_came(self) -> None:
-        action = ChatWith(next(iter(self._came))) if len(self._came) == 1 else OpenModels()
-        self._notices.post(Notice(joined(self._came.values(), "\n"), action=action, cause="arrival"))
+    def _report_finished(self) -> None:
+        action = ChatWith(next(iter(self._finished))) if len(self._finished) == 1 else OpenModels()
+        self._notices.post(Notice(joined(self._finished.values(), "\n"), action=action, cause="arrival"))
 
     def _on_session(self) -> None:
-        if self._came.pop(self._session.name, None) is None:
+        if self._finished.pop(self._session.name, None) is None:
             return
-        if self._came:
-            self._say_what_came()
+        if self._finished:
+            self._report_finished()
         else:
             self._notices.end("arrival")
 

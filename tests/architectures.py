@@ -15,8 +15,8 @@ from tokenizers import Tokenizer
 
 from tests.models import CHATML, EOS, byte_level_tokenizer, llama_config, write_tokenizer
 
-# Softplus or sigmoid of these decides how much of a state decays with each token. By default so much decays that no
-# test could tell a kept state from a lost one.
+# The softplus or sigmoid of these numbers decides how much of a state decays with each token. By default so much decays
+# that no test could distinguish a kept state from a lost one.
 _HOW_FAST_IS_FORGOTTEN = ("dt_bias", "dt_proj.bias", "recurrent_param", "w_lora.lora.2.bias")
 
 _NEVER = "<|never|>"

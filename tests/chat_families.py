@@ -300,10 +300,10 @@ class Family:
     """Control tokens that are not marked as special."""
     is_sentencepiece: bool = False
     swallows_space: bool = False
-    """Whether its control tokens take the white space after them with them."""
+    """Whether its control tokens swallow the white space after them."""
     trims: bool = False
     spaces_answers: bool = False
-    """Whether a space comes before each answer, which the model writes itself."""
+    """Whether the template writes a space before each answer, but not at the end of a prompt."""
     folds_system: bool = False
     """Whether a system message becomes the beginning of the first question."""
     moves_system: bool = False
@@ -312,7 +312,7 @@ class Family:
     reasoning: str = ""
     """The beginning of an answer before its text, which the template drops later."""
     opens_reasoning: bool = False
-    """Whether a prompt ends with the start of that beginning, which is not rendered again either."""
+    """Whether a prompt ends with the opening mark of reasoning, which is not rendered in later prompts."""
 
     def tokenizer(self) -> Tokenizer:
         return self.added_to(sentencepiece_tokenizer() if self.is_sentencepiece else byte_level_tokenizer())

@@ -129,13 +129,13 @@ def endless_comments(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def huge_event(num_bytes: int, before: bytes, block: bytes = b"a" * (1 << 20)) -> Change:
-    """Return what sends an event of at least so many bytes as the third one."""
+    """Return a fault that sends an event of at least this many bytes as the third event."""
     count = -(-num_bytes // len(block))
     return lambda events: itertools.chain(events[:2], [before], itertools.repeat(block, count), events[2:])
 
 
 def huge_body(num_bytes: int, before: bytes = b'{"object": "list", "data": [{"id": "') -> Reply:
-    """Return JSON with one field of so many bytes."""
+    """Return JSON with one field of this many bytes."""
     block = b"a" * (1 << 20)
     return Reply(
         200,

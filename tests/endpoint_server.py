@@ -63,7 +63,7 @@ class Script:
     has_logprobs: bool = True
     reports_cached: bool = True
     context_length: int | None = 4096
-    """It stands in the list of models, as vLLM gives it."""
+    """A field of the list of models, as in vLLM."""
 
     def tokens(self, choice: int, given: str) -> list[str]:
         """Return the pieces of one of `n` answers, where `given` is the beginning that the request gives."""
@@ -110,16 +110,16 @@ class Fault:
     """All that is unusual about one reply. The default values change nothing."""
 
     reply: Reply | None = None
-    """It is sent instead of an answer."""
+    """A reply that is sent instead of an answer."""
     change: Callable[[Sequence[Event]], Iterable[Event]] = list
     """Changes the events of a stream; what it returns may have no end."""
     ignores_stop: bool = False
-    """Whether the text goes on behind the stop strings of the request."""
+    """Whether the text continues after the stop strings of the request."""
     ignores_stream: bool = False
-    """Whether one JSON comes although a stream is asked for."""
+    """Whether the reply is a single JSON value although a stream was requested."""
     line_end: Literal["\n", "\r\n", "\r"] = "\n"
     is_ascii: bool = False
-    """Whether JSON spells characters beyond ASCII as escapes."""
+    """Whether JSON contains escapes instead of characters beyond ASCII."""
     space: str = " "
     """The text between "data:" and the data."""
     comment: str | None = None
@@ -129,12 +129,12 @@ class Fault:
     framing: Literal["chunks", "length", "close"] = "chunks"
     """How the client learns where the body ends: by HTTP chunks, by its length, or by the end of the connection."""
     is_packed: bool = False
-    """Whether the body is packed by gzip."""
+    """Whether the body is compressed with gzip."""
     stalls_before_headers: bool = False
     end: Literal["whole", "cut", "reset", "stall"] = "whole"
     """`cut`: the connection ends; `reset`: it ends with an error; `stall`: nothing more comes."""
     after_bytes: int = 0
-    """How much of the body comes before that; a negative number counts from its end."""
+    """How many bytes of the body are sent before that; a negative number counts from its end."""
 
 
 class Received:

@@ -86,7 +86,7 @@ class SilentHandler(BaseHTTPRequestHandler):
         self.serve()
 
     def serve(self) -> None:
-        """Answer the request, of whatever method."""
+        """Answer a request with any method."""
         raise NotImplementedError
 
     @override

@@ -37,7 +37,7 @@ class Fault:
     kind: Literal["status", "cut", "stall", "wrong", "whole"]
     """`cut`: the connection ends; `stall`: nothing more comes; `wrong`: one byte differs; `whole`: no range is kept."""
     after_bytes: int = 0
-    """How much of the body comes before a cut or a stall; the position of a wrong byte in it."""
+    """How many bytes of the body are sent before a cut or a stall; or the position of a wrong byte."""
     status: int = 500
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b'{"error": "The server failed."}'
@@ -127,7 +127,7 @@ class HubServer(FaultyServer[Request, Fault]):
         """The token that opens gated and private repositories."""
         self.page_size = 100
         self.bytes_per_s: float | None = None
-        """How fast large files come; None means as fast as possible."""
+        """The speed of large files; None means as fast as possible."""
         self.released = threading.Event()
         """Ends all stalls."""
         self._hub, self._storage = _Listener(self, _HubHandler), _Listener(self, _StorageHandler)
@@ -226,7 +226,7 @@ class _Handler(SilentHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def send_file(self, content: _Content, headers: Mapping[str, str]) -> None:
-        """Send a file, or the range of it that is asked for."""
+        """Send a file, or the requested range of it."""
         start, end = 0, content.num_bytes
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if wanted is None or (self.fault is not None and self.fault.kind == "whole"):
@@ -419,7 +419,7 @@ class _StorageHandler(_Handler):
         return next(content for content in map(_content, sources) if content.sha256 == sha256)
 
     def _send_plan(self, content: _Content, sha256: str) -> None:
-        """Send which chunks make up the range that is asked for, and where they are."""
+        """Send a list of the chunks that make up the requested range, with their addresses."""
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", f"bytes=0-{content.num_bytes - 1}"))
         assert wanted is not None
         start, end = int(wanted[1]), min(int(wanted[2]) + 1, content.num_bytes)

@@ -15,7 +15,7 @@ from collections import defaultdict
 import pytest
 
 _GROUP = 12
-"""So many tests of a file are run one after another."""
+"""This many tests of a file are run one after another."""
 _USUAL_TIMEOUT_S = 300
 
 _began_at = time.monotonic()

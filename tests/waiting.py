@@ -1,3 +1,3 @@
-"""How long tests wait for an event. They go on at the event, so only a failure takes this long."""
+"""How long tests wait for an event. They continue when it occurs, so only a failure takes this long."""
 
 PATIENCE_MS = 200_000

@@ -146,7 +146,7 @@ class ModelHost:
             _refuse_if_cancelled(command, ticket)
             raise
         except WorkerError as error:
-            error.append(self._what_is_loaded())
+            error.append(self._loaded_sentence())
             raise
         except Exception as error:
             if is_out_of_memory(error):
@@ -155,7 +155,7 @@ class ModelHost:
                         "There is not enough memory for “{model}”. {loaded} "
                         "Close other programs, or choose a smaller model.",
                         model=command.model,
-                        loaded=self._what_is_loaded(),
+                        loaded=self._loaded_sentence(),
                     )
                 ) from error
             raise
@@ -250,7 +250,7 @@ class ModelHost:
         self._engine = self._loaded = None
         release()
 
-    def _what_is_loaded(self) -> Sentence:
+    def _loaded_sentence(self) -> Sentence:
         if self._engine is None:
             return Sentence("No model is loaded now.")
         return Sentence("The previous model is still loaded.")

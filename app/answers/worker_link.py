@@ -51,7 +51,7 @@ class WorkerLink(QObject):
     """An event of the worker."""
     exited = Signal(int)
     """The worker has ended by itself: its exit code; negative means a signal. All its events were emitted before."""
-    _said = Signal(object)
+    _event_received = Signal(object)
     _ended = Signal(object)
 
     def __init__(
@@ -69,7 +69,7 @@ class WorkerLink(QObject):
         self._thread: threading.Thread | None = None
         # Only these two signals cross threads, each with one permanent slot. PySide has crashed when a slot was
         # connected or disconnected while events waited in Qt's queue.
-        self._said.connect(self.received)
+        self._event_received.connect(self.received)
         self._ended.connect(self._on_ended)
 
     @property
@@ -127,7 +127,7 @@ class WorkerLink(QObject):
             while True:
                 event = client.receive()
                 if not self.takes_first(event):
-                    self._said.emit(event)
+                    self._event_received.emit(event)
         except WorkerExitedError:
             pass
         finally:

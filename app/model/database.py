@@ -88,7 +88,7 @@ class Database:
 
         `was_used`: whether the file is known to have had conversations. Raises `LostError` if it has lost them.
         """
-        with _saying_why(path):
+        with _errors_explained(path):
             if not path.exists() and (was_used or have_more(Backups(path))):
                 raise LostError(path)
             if path.exists() and not path.is_file():
@@ -100,10 +100,10 @@ class Database:
             os.close(open_own(str(path), os.O_CREAT | os.O_RDONLY))
             connection = sqlite3.connect(path, isolation_level=None, timeout=patience_ms / 1000)
         try:
-            with _saying_why(path), _one_at_a_time(path.parent):
-                _refuse_what_is_not_ours(path, connection)
+            with _errors_explained(path), _one_at_a_time(path.parent):
+                _refuse_foreign_file(path, connection)
                 _refuse_another_schema(path, connection)
-                _refuse_what_is_lost(path, connection, was_used=was_used)
+                _refuse_lost_store(path, connection, was_used=was_used)
                 set_up(connection)
                 if version_of(connection) == 0:
                     # A new file has nothing to lose yet, so don't wait for the disk.
@@ -147,26 +147,26 @@ class Database:
 
     def rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             return self._connection.execute(query, parameters).fetchall()
 
     def each(self, query: str, parameters: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
         """Yield the rows of a query one at a time, which is less work for the garbage collector."""
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             yield from self._connection.execute(query, parameters)
 
     def write(self, statement: str, parameters: Sequence[object] = ()) -> int:
         """Execute a statement in a transaction. Return the id of the row that an INSERT added."""
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             return self._connection.execute(statement, parameters).lastrowid or 0
 
     def write_many(self, statement: str, parameters: Iterable[Sequence[object]]) -> None:
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             self._connection.executemany(statement, parameters)
 
     def begin_search_renewal(self) -> None:
         """Empty the search index, and write its first part again, which is all of a small store."""
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             with self.transaction():
                 begin_renewal(self._connection)
             if not self._connection.in_transaction:
@@ -174,7 +174,7 @@ class Database:
 
     def renew_search_slice(self) -> bool:
         """Write the next messages into the search index. Return whether all are there now."""
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             return renew_slice(self._connection)
 
     def afterwards(self, call: Callable[[], None]) -> None:
@@ -187,7 +187,7 @@ class Database:
 
         Inside another transaction it becomes part of that one.
         """
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             if self._connection.in_transaction:
                 yield
                 return
@@ -212,7 +212,7 @@ class Database:
 
         With `flush_later` it is on the disk after the flush.
         """
-        with _saying_why(self._path):
+        with _errors_explained(self._path):
             if self._connection.in_transaction:
                 yield
                 return
@@ -323,7 +323,7 @@ def application_of(connection: sqlite3.Connection) -> int:
     return application
 
 
-def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None:
+def _refuse_foreign_file(path: Path, connection: sqlite3.Connection) -> None:
     (num_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if num_tables and application_of(connection) != APPLICATION_ID:
         raise StoreError(
@@ -366,7 +366,7 @@ def _refuse_another_schema(path: Path, connection: sqlite3.Connection) -> None:
         raise _damaged(path, found[0])
 
 
-def _refuse_what_is_lost(path: Path, connection: sqlite3.Connection, *, was_used: bool) -> None:
+def _refuse_lost_store(path: Path, connection: sqlite3.Connection, *, was_used: bool) -> None:
     if has_conversations(connection):
         return
     is_new = not had_conversations(connection)
@@ -375,11 +375,11 @@ def _refuse_what_is_lost(path: Path, connection: sqlite3.Connection, *, was_used
 
 
 @contextlib.contextmanager
-def _saying_why(path: Path) -> Generator[None]:
+def _errors_explained(path: Path) -> Generator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-        raise _told(path, error) from error
+        raise _store_error(path, error) from error
 
 
 @contextlib.contextmanager
@@ -399,7 +399,7 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> StoreError:
+def _store_error(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> StoreError:
     # Extended codes are named after their plain ones: SQLITE_IOERR_SHMSIZE.
     full_name = getattr(error, "sqlite_errorname", "")
     name = "_".join(full_name.split("_")[:2])

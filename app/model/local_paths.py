@@ -104,9 +104,9 @@ def _changed(record: Record, folders: Iterable[str]) -> dict[str, Any]:
     }
     if record.error is not None:
         parts = None if record.error_parts is None else _parts(record.error_parts, folders)
-        is_told = parts is None or not parts.template
+        is_plain_text = parts is None or not parts.template
         new["error_parts"] = parts
-        new["error"] = without_folders(record.error, folders) if is_told else str(received("", parts))
+        new["error"] = without_folders(record.error, folders) if is_plain_text else str(received("", parts))
     return {name: value for name, value in new.items() if value != getattr(record, name)}
 
 

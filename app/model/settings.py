@@ -196,7 +196,7 @@ def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: Non
             with contextlib.suppress(OSError):
                 save_settings(path, settings)
         names = ", ".join(name for name in left_out if name)
-        report(_said(names, why, path if kept is None else kept))
+        report(_report_of(names, why, path if kept is None else kept))
     return settings
 
 
@@ -215,7 +215,7 @@ def read_settings(path: Path) -> tuple[Settings, list[str], str]:
     return with_valid_fields(Settings, found, "", left_out), left_out, ""
 
 
-def _said(names: str, why: str, kept: Path) -> Sentence:
+def _report_of(names: str, why: str, kept: Path) -> Sentence:
     if names:
         return Sentence(
             "Some settings are invalid and were set aside: {names}. The others are used. The file is kept as {file}.",

@@ -83,7 +83,7 @@ def write_settings_file(path: Path, settings: Settings, hooks_folder: Path) -> i
         write_atomically(path, msgspec.json.format(msgspec.json.encode(file), indent=2), is_own=True)
     except OSError as error:
         raise SettingsFileError(
-            Sentence("The settings could not be written to {file} ({error}).", file=path, error=_said(error))
+            Sentence("The settings could not be written to {file} ({error}).", file=path, error=_reason(error))
         ) from error
     return len(hooks)
 
@@ -109,7 +109,7 @@ def read_settings_file(path: Path) -> ReadSettings:
         data = read_regular(path, _MAX_BYTES)
     except (OSError, ValueError) as error:
         raise SettingsFileError(
-            Sentence("{file} can't be read ({error}). Nothing was changed.", file=path, error=_said(error))
+            Sentence("{file} can't be read ({error}). Nothing was changed.", file=path, error=_reason(error))
         ) from error
     try:
         found = msgspec.json.decode(data, type=_File)
@@ -157,7 +157,7 @@ def add_hooks(hooks: dict[str, str], folder: Path) -> list[str]:
         for file in made:
             file.unlink(missing_ok=True)
         raise SettingsFileError(
-            Sentence("The hooks could not be written ({error}). Nothing was changed.", error=_said(error))
+            Sentence("The hooks could not be written ({error}). Nothing was changed.", error=_reason(error))
         ) from error
     return [name for name, text in hooks.items() if name not in new and here.get(name) != text]
 
@@ -210,5 +210,5 @@ def _without(generation: GenerationSettings, hooks: set[str]) -> GenerationSetti
     return structs.replace(generation, hooks=tuple(name for name in generation.hooks if name not in hooks))
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

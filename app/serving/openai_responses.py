@@ -249,8 +249,8 @@ class _Writer(Writer):
             "store": body.store is not False,
             "temperature": body.temperature,
             "text": {"format": {"type": "text"}},
-            "tool_choice": _said_choice(body),
-            "tools": [_said_tool(tool) for tool in body.tools or []],
+            "tool_choice": _tool_choice_of(body),
+            "tools": [_tool_of(tool) for tool in body.tools or []],
             "top_logprobs": body.top_logprobs or 0,
             "top_p": body.top_p,
             "truncation": body.truncation or "disabled",
@@ -407,12 +407,12 @@ def _reasoning_part(text: str) -> dict[str, Any]:
     return {"type": "reasoning_text", "text": text}
 
 
-def _said_choice(body: ResponseBody) -> Any:
+def _tool_choice_of(body: ResponseBody) -> Any:
     choice = body.tool_choice
     return {"type": choice.type, "name": choice.name} if isinstance(choice, ResponseToolChoice) else choice or "auto"
 
 
-def _said_tool(tool: Any) -> dict[str, Any]:
+def _tool_of(tool: Any) -> dict[str, Any]:
     return {
         "type": tool.type,
         "name": tool.name,

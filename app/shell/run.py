@@ -57,7 +57,7 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
             sys.stdout.flush()
             return 1 if store.why_read_only else code
     except StoreError as error:
-        print_error(_said(error))
+        print_error(_sentence_of(error))
         return 1
     except FailedError as error:
         print_error(str(error))
@@ -105,12 +105,12 @@ def _store(places: Places, *, is_written: bool) -> Store:
     except StoreError as error:
         if is_written:
             raise
-        store = Store(places.store, read_only_because=_said(error))
+        store = Store(places.store, read_only_because=_sentence_of(error))
         print_error(store.why_read_only or str(error))
         return store
 
 
-def _said(error: StoreError) -> Sentence:
+def _sentence_of(error: StoreError) -> Sentence:
     """Return the sentence of an error for a terminal, where it can't refer to menus."""
     if not isinstance(error, LostError):
         return error.sentence

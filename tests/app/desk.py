@@ -196,7 +196,7 @@ class Desk:
     """Everything below the window, put together as the application does it."""
 
     def __init__(self, folder: Path, *, flushes_in_background: bool = False) -> None:
-        """`flushes_in_background`: as in the application. Otherwise a request is sent before the caller goes on."""
+        """`flushes_in_background`: as in the application. Otherwise a request is sent before the method returns."""
         self.folder = folder
         self.path = folder / "conversations.sqlite3"
         self.store = Store(self.path, patience_ms=20)

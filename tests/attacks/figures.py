@@ -15,7 +15,7 @@ class Figures:
 
     num_rounds: int = 0
     ends: Counter[str] = field(default_factory=Counter[str])
-    """How often each end came."""
+    """How often requests ended in each way."""
     faults: list[str] = field(default_factory=list[str])
     slowest: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
     largest: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])

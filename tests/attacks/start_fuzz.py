@@ -1,4 +1,4 @@
-"""Random changes of Bough's own files. Each settings file is read, and Bough starts whatever its files hold."""
+"""Random changes of Bough's own files. Each settings file is read, and Bough starts with any content of its files."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def process() -> Iterator[TrialProcess]:
 
 @pytest.fixture(scope="module")
 def asked() -> Iterator[list[str]]:
-    """The paths that were asked for at a server, whose address comes first."""
+    """The paths that were requested from a server, after the server's address."""
     paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

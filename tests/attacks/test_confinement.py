@@ -1,6 +1,6 @@
 """Code that runs in the worker tries to reach the network and to write files outside the prompt cache.
 
-A hook stands for whatever may get through: it tries the same from each kind of thread and from child processes.
+A hook plays the part of harmful code: it tries this from each kind of thread and from child processes.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def test_hostile_descriptions_are_listed_and_refused_in_words(
     _answer(hub, "GET /api/models", listing(rows))
     code, out = _run(capfd, places, "search", "x")
     assert code == 0
-    # Each row has a name, so each is listed, whatever else is wrong with it.
+    # Each row has a name, so each is listed, even if everything else is wrong.
     assert len(out.splitlines()) == len(rows)
     assert max(map(len, out.splitlines())) < 500
     code, out = _run(capfd, places, "search", "x", "--json")

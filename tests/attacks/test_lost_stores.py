@@ -244,7 +244,7 @@ def test_a_store_that_is_a_link_is_flushed_kept_and_restored_like_any_other(path
 
 _ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
 _ON_INSERT = "CREATE TRIGGER evil AFTER INSERT ON message BEGIN"
-# By name: statements, what is said, and whether the file itself can still be read.
+# By name: the statements, a part of the error's text, and whether the file itself can still be read.
 _PROGRAMS: dict[str, tuple[list[str], str, bool]] = {
     "a trigger that deletes": (
         [f"{_ON_INSERT} DELETE FROM conversation WHERE id < 9; END"],

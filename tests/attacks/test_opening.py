@@ -1,4 +1,4 @@
-"""Hostile GGUF files and model folders, opened in the real window: each is said, nothing blocks and nothing is lost."""
+"""Hostile GGUF files and model folders in the real window: each is reported, nothing blocks and nothing is lost."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ def test_a_thousand_connections_under_a_low_limit_of_open_files(endless_model: P
             for connection in opened:
                 connection.close()
         opened = [socket.create_connection((host, int(port)), PATIENCE_S) for _ in range(600)]
-        # Those beyond the limit are closed at once, and nothing is printed.
+        # Connections beyond the limit are closed at once, and nothing is printed.
         assert opened[-1].recv(1) == b""
         for connection in opened:
             connection.close()

@@ -108,7 +108,7 @@ def test_a_load_that_probes_an_endless_template_can_be_replaced(victim: Victim, 
 def test_an_endless_tokenizer_and_an_endless_template_share_the_time_limit_of_a_load(
     victim: Victim, folder: Path
 ) -> None:
-    """The template is asked for two thinking options; the tokenizer has an unusual part, so it is tried, too."""
+    """The template is tried with two options for thinking. The tokenizer has an unusual part, so it is tried, too."""
     options = "{% if enable_thinking or thinking %}{% endif %}"
     split = {"type": "Split", "pattern": {"Regex": "[a-m]+|[n-z]+|."}, "behavior": "Isolated", "invert": False}
     file = folder / "tokenizer.json"

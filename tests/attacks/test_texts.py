@@ -131,7 +131,7 @@ def test_frames_are_made_a_few_at_a_time_and_gone_when_they_are_not_seen(
 def test_a_message_shows_no_more_blocks_than_can_be_laid_out_at_once(on_stage: Stage, name: str) -> None:
     on_stage.show(on_stage.plant(TEXTS[name]()))
     text = on_stage.view.text
-    # The limit is looked at between slices.
+    # The limit is checked between slices.
     assert text.document().blockCount() <= FIRST_LIMITS.blocks + 2_000
     assert text.num_hidden > 0
 

@@ -27,7 +27,7 @@ _ROUNDS = 5
 _QUERIES = 20
 """The number of each kind in a round."""
 _POOL = 1_000_000
-"""Texts are parts of a text of so many words."""
+"""Texts are parts of one text with this many words."""
 _DAY_MS = 24 * 3600 * 1000
 _LIMIT = 50
 _ROLES: tuple[Role, ...] = ("user", "assistant", "note", "file")

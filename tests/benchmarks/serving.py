@@ -68,7 +68,7 @@ class _Answer(NamedTuple):
 
     @property
     def tokens_per_s(self) -> float:
-        """How fast it grew behind its first token."""
+        """How fast the answer grew after its first token, in tokens per second."""
         return (self.num_tokens - 1) / (self.ended_s - self.first_s)
 
 

@@ -57,7 +57,7 @@ def write_caller(folder: Path) -> Path:
         places = sorted({0, *range(number + 1, len(whole), len(WAYS)), len(whole)})
         ways.append([whole[start:end] for start, end in itertools.pairwise(places)])
     tokenizer = byte_level_tokenizer()
-    # Bough writes the parts of a call that its schema leaves no choice of; the model goes on with the others.
+    # Bough writes the parts of a call that its schema determines; the model writes the others.
     rest = arguments[1:-1]
     pieces = {*_THOUGHTS, rest, *(piece for way in ways for piece in way if len(piece) > 1)}
     tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in sorted(pieces)])

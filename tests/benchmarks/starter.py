@@ -12,7 +12,7 @@ from app.places import Places
 
 
 def starter() -> Path | None:
-    """Return the starter's folder, which `make starter` makes; BOUGH_STARTER names another one. None: not there."""
+    """Return the starter's folder, from `make starter` or in BOUGH_STARTER; None if it does not exist."""
     given = os.environ.get("BOUGH_STARTER")
     return find_starter(Places.of_user().models) if given is None else Path(given)
 

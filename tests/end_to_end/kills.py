@@ -33,7 +33,7 @@ _NUM_WORDS = 400
 _WORD_CHARS = len(" word0000")
 _WHOLE = "".join(f" word{number:04d}" for number in range(_NUM_WORDS))
 _NUM_PER_FOLDER = 50
-"""After so many kills, a new folder is used, as all its answers are read after each."""
+"""A new folder is used after this many kills, because all answers in a folder are read after each kill."""
 
 
 def write_talkative_model(folder: Path) -> Path:

@@ -186,7 +186,7 @@ def test_another_model_chosen_while_an_answer_streams_is_loaded_when_that_has_en
     talk.controller.send("u1")
     seen = talk.grown(50)
     talk.controller.choose_model(str(fox_model))
-    # It goes on until the user stops it.
+    # The answer continues until the user stops it.
     seen = talk.grown(len(seen.text) + 20)
     talk.controller.stop()
     talk.controller.send("u2")

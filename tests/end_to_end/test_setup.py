@@ -17,7 +17,7 @@ QT_AND_BLAS = {"libegl1", "libgl1", "libxcb-cursor0", "libxkbcommon-x11-0", "lib
 
 
 def stand_ins(folder: Path, *, user: int = 0, known: str = "", sudo: bool = False) -> str:
-    """Write programs that change nothing, whatever a script asks of them. Return the PATH that finds them."""
+    """Write programs that replace system tools and change nothing. Return the PATH that finds them."""
     programs = {
         "ldconfig": f"cat <<'KNOWN'\n{known}\nKNOWN",
         "id": f"echo {user}",

@@ -28,7 +28,7 @@ class _Index(ThreadingHTTPServer):
         self.wheel = wheel
         self.digest = hashlib.sha256(wheel).hexdigest()
         self.num_cuts = 0
-        """How many downloads of the whole rest are cut after half of it."""
+        """The number of downloads that are cut after half of their bytes."""
         self.has_ranges = True
         self.wheel_path = "/files/"
         self.lacks_package = False

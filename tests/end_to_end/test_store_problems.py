@@ -1,4 +1,7 @@
-"""The program starts whatever is wrong with its store: it shows what can be read, says why, and writes nothing."""
+"""The program starts despite any problem of its store.
+
+It shows everything readable, reports the problem, and writes nothing.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ STEPS = (
 )  # fmt: skip
 _PICTURES = ROOT / "resources" / "pictures"
 _NUM_FLAT = 2
-"""The most common colours cover most of a picture, whatever its fonts."""
+"""With any fonts, this many of the most common colours cover most of a picture."""
 
 
 def tour(out: Path, *, root: Path = ROOT, data: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -46,7 +46,7 @@ def _writing(open_bough: OpenBough, qtbot: QtBot, model: Path) -> tuple[Applicat
 
 
 def _put_a_folder_at(path: Path) -> None:
-    """Put a folder in the place of a file, which a thread may be writing."""
+    """Replace a file, which a thread may be writing, by a folder."""
     while True:
         path.unlink(missing_ok=True)
         with contextlib.suppress(FileExistsError):

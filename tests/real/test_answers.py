@@ -141,7 +141,7 @@ def test_a_banned_phrase_does_not_appear(worker: StdioWorker, greedy: list[Event
 
 
 def test_an_answer_that_would_repeat_itself_does_not(worker: StdioWorker):
-    """The real model repeats itself where it is asked to, and the hook keeps it from doing so."""
+    """The prompt asks the real model to repeat itself, and the hook prevents this."""
     prompt: dict[str, Any] = {"text": "one two three one two three one two three one two three one", "max_tokens": 40}
     bare = _choice(worker.result("generate", **prompt))["token_ids"]
     hooked = _choice(worker.result("generate", **prompt, hooks=["no_repeats"]))["token_ids"]

@@ -1,4 +1,4 @@
-"""The tour where the starter is at hand: it begins with a real model, and goes on with the guide beside it."""
+"""The tour with the starter: it begins with a real model, and continues with the guide beside it."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_rows_that_share_prefixes_equal_single_sequences_and_continue_in_the_cac
             alone = [make_prompt_cache(model) for _ in range(number)]
             for layers in alone:
                 read(model, layers, ids)
-            # The first of them goes on changing the arrays that the rows share.
+            # The first of them continues to change the arrays that the rows share.
             batch.add(alone[0], number, is_shared=number > 1)
             rows += [(list(ids), layers) for layers in alone]
         if step % 4 == 3:

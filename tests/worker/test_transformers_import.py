@@ -56,7 +56,7 @@ def test_importing_transformers_prints_nothing() -> None:
 
 
 class _Searching:
-    """An installed transformers, and what its search was asked for."""
+    """An installed transformers that records the searches."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(quick, "__file__", str(folder / "quick.py"))

@@ -222,7 +222,7 @@ class _Writer:
         for is_result, group in itertools.groupby(found, lambda turn: turn.role == "tool"):
             turns = list(group)
             if is_result and len(turns) > 1:
-                yield _said("observation", "\n\n".join(turn.content for turn in turns))
+                yield _sharegpt_line("observation", "\n\n".join(turn.content for turn in turns))
                 continue
             for turn in turns:
                 if not turn.line:
@@ -231,13 +231,13 @@ class _Writer:
 
     def _sharegpt_turn(self, turn: Turn) -> str:
         if not turn.calls:
-            return _said(_SHAREGPT_ROLES[turn.role], _with_thoughts(turn))
+            return _sharegpt_line(_SHAREGPT_ROLES[turn.role], _with_thoughts(turn))
         # A turn is either words or calls.
         self._lose_reasoning(turn)
         if turn.content.strip():
             self._losses.add("words", turn.message_id)
         calls = [_sharegpt_call(call) for call in turn.calls]
-        return _said("function_call", _as_json(calls if len(calls) > 1 else calls[0]))
+        return _sharegpt_line("function_call", _as_json(calls if len(calls) > 1 else calls[0]))
 
     def _tools(self) -> str:
         """Return the field for the tools that the answers of a branch could call; empty if there were none."""
@@ -268,7 +268,7 @@ def _with_thoughts(turn: Turn) -> str:
     return f"<think>\n{turn.reasoning}\n</think>\n\n{turn.content}" if turn.reasoning else turn.content
 
 
-def _said(role: str, text: str) -> str:
+def _sharegpt_line(role: str, text: str) -> str:
     return json_line({"from": role, "value": text})
 
 

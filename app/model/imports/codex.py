@@ -66,7 +66,7 @@ class _Session:
         """Thoughts with which the next part of the answer begins."""
         self._thought_at: tuple[int, int | None] = (0, None)
         """The line of the last thought, and its time."""
-        self._told: list[str] = []
+        self._event_thoughts: list[str] = []
         """Thoughts from events, which the next line may repeat."""
         self._tools: dict[str, str] = {}
 
@@ -153,8 +153,8 @@ class _Session:
         found = [
             text_of(object_of(part).get("text")) for key in ("summary", "content") for part in list_of(item.get(key))
         ]
-        thoughts = [text for text in found if text.strip()] or self._told
-        self._told = []
+        thoughts = [text for text in found if text.strip()] or self._event_thoughts
+        self._event_thoughts = []
         self._thoughts += thoughts
         if not thoughts and item.get("encrypted_content"):
             self.remarks[_ENCRYPTED] += 1
@@ -162,7 +162,7 @@ class _Session:
     def _take_event(self, number: int, when_ms: int | None, event: dict[str, Json]) -> None:
         match text_of(event.get("type")):
             case "agent_reasoning" | "agent_reasoning_raw_content":
-                self._told.append(text_of(event.get("text")))
+                self._event_thoughts.append(text_of(event.get("text")))
                 self._thought_at = number, when_ms
             case "turn_aborted":
                 answers = (found for found in reversed(self.messages) if found.role in {"user", "assistant"})
@@ -189,9 +189,9 @@ class _Session:
     def _begun(self) -> Pieces:
         """Return an answer that begins with the thoughts before it."""
         pieces = Pieces("assistant")
-        for thought in [*self._thoughts, *self._told]:
+        for thought in [*self._thoughts, *self._event_thoughts]:
             pieces.add_thought(thought)
-        self._thoughts, self._told = [], []
+        self._thoughts, self._event_thoughts = [], []
         return pieces
 
     def _note(self, kind: str, item: dict[str, Json]) -> str:

@@ -71,14 +71,14 @@ class DatabaseFile:
     @property
     def tables(self) -> list[str]:
         """The names of all tables."""
-        with _saying_why():
+        with _errors_explained():
             rows = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
             return [str(name) for (name,) in rows]
 
     def columns(self, table: str) -> tuple[str, ...]:
         """Return the stored columns of a table, after a check of the table; empty if there is no such table."""
         if table not in self._columns:
-            with _saying_why():
+            with _errors_explained():
                 self._columns[table] = self._checked(table)
         return self._columns[table]
 
@@ -86,7 +86,7 @@ class DatabaseFile:
         """Map each text of a column to the numbers of its rows, in the order of the rows."""
         found: dict[str, array[int]] = defaultdict(lambda: array("q"))
         if column in self.columns(table):
-            with _saying_why():
+            with _errors_explained():
                 query = f'SELECT rowid, substr(CAST("{column}" AS TEXT), 1, {_MAX_KEY_CHARS}) FROM "{table}"'
                 for number, key in self._connection.execute(f"{query} ORDER BY rowid"):
                     if key is not None:
@@ -99,7 +99,7 @@ class DatabaseFile:
             f'iif(typeof("{name}") = \'blob\' AND length("{name}") > {_MAX_ATTACHED_BYTES}, NULL, "{name}")'
             for name in self.columns(table)
         )
-        with _saying_why():
+        with _errors_explained():
             values = self._connection.execute(f'SELECT {names} FROM "{table}" WHERE rowid = ?', (number,)).fetchone()
         pairs: Iterable[tuple[str, Json]] = zip(self.columns(table), values or (), strict=False)
         found = {name: value for name, value in pairs if value is not None}
@@ -176,10 +176,10 @@ def opened_database(file: CountedFile, logs: Logs) -> Generator[DatabaseFile]:
                 _copy(log, path.with_name("copy.db-wal"), lambda: None)
         if logs.state() != before:
             raise UnreadableError(Sentence("its program is changing it; close that program, then import it"))
-        with _saying_why():
+        with _errors_explained():
             connection = sqlite3.connect(path, isolation_level=None)
         with contextlib.closing(connection):
-            with _saying_why():
+            with _errors_explained():
                 _make_safe(connection)
             yield DatabaseFile(connection)
 
@@ -247,7 +247,7 @@ def _make_safe(connection: sqlite3.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _saying_why() -> Generator[None]:
+def _errors_explained() -> Generator[None]:
     try:
         yield
     except (sqlite3.DataError, MemoryError, OverflowError) as error:

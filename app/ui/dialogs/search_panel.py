@@ -153,14 +153,14 @@ class SearchPanel(Overlay):
         else:
             self._pages.setCurrentWidget(self.hint)
             self.status.setText("")
-            self._say_why_none(found)
+            self._explain_no_hits(found)
         if not found.error and not found.is_complete:
             self.status.setText(
                 self.tr("The search index is still being written. Some old or long messages are not found yet.")
             )
         self._fit()
 
-    def _say_why_none(self, found: SearchResult) -> None:
+    def _explain_no_hits(self, found: SearchResult) -> None:
         if found.error:
             self.hint.setText(translated(found.error))
         elif not found.query.strip():

@@ -325,7 +325,7 @@ class ModelsWindow(QDialog):
         self._program.leave_model(model.name)
         task = self._program.supply.local_models.remove(model)
         task.done.connect(partial(self._on_deleted, model))
-        task.failed.connect(self._say_why)
+        task.failed.connect(self._show_reason)
         self._show_list()
 
     def _on_deleted(self, model: LocalModel, num_bytes: int) -> None:
@@ -333,7 +333,7 @@ class ModelsWindow(QDialog):
         deleted = self.tr("{title} was deleted, which freed {size}.")
         self._say(deleted.format(title=model.title, size=sized(num_bytes)))
 
-    def _say_why(self, why: Sentence) -> None:
+    def _show_reason(self, why: Sentence) -> None:
         self._say(translated(why))
 
     def _say(self, text: str) -> None:
@@ -375,7 +375,7 @@ class ModelsWindow(QDialog):
         """Show the model in a folder or a GGUF file; a GGUF model is converted at once."""
         task = self._program.archive.run(lambda: look_at(path))
         task.done.connect(self._on_opened)
-        task.failed.connect(self._say_why)
+        task.failed.connect(self._show_reason)
 
     def _on_opened(self, models: Sequence[LocalModel]) -> None:
         self.field.clear()

@@ -316,5 +316,5 @@ def _num_same(one: Sequence[Conversation], other: Sequence[Conversation]) -> int
 def _with_folder(section: Section, conversation: Conversation) -> str:
     """Return the name of a conversation, and its folder if the section's title does not say it."""
     name = beginning(conversation.name)
-    is_said = section.key.startswith("folder") or not conversation.folder
-    return name if is_said else f"{name} · {beginning(conversation.folder)}"
+    is_in_title = section.key.startswith("folder") or not conversation.folder
+    return name if is_in_title else f"{name} · {beginning(conversation.folder)}"

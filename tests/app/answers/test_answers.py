@@ -1,4 +1,4 @@
-"""Streaming answers: each piece goes into its own message and soon into the store, whatever happens."""
+"""Streaming answers: each piece of text goes into its own message and soon into the store, despite all failures."""
 
 from __future__ import annotations
 

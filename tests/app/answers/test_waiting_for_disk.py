@@ -98,7 +98,7 @@ def test_text_that_the_disk_refused_is_marked_and_written_again(desk: Desk, disk
         assert not desk.controller.shown.is_saved(question.id)
         assert "Input/output error" in str(desk.notices[-1].text)
     assert desk.link.asked == []
-    # It is tried again now and then, without being asked for it.
+    # The flush is tried again from time to time without a request.
     timer = desk.answers.saving._timer  # pyright: ignore[reportPrivateUsage]
     assert timer.isActive()
     timer.timeout.emit()

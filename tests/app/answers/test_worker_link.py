@@ -1,4 +1,4 @@
-"""The link: events and the end of a worker reach the GUI thread in order, whatever the worker does."""
+"""The link: events and the end of a worker always reach the GUI thread in order."""
 
 from __future__ import annotations
 

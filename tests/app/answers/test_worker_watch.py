@@ -67,7 +67,7 @@ def test_the_report_does_not_flap_on_a_busy_machine(watched: _Watched) -> None:
         watched.pass_time(4)
         watched.beat("decoding")
     assert len(watched.told) == 2
-    # It is not busy for ever.
+    # The machine does not stay busy.
     watched.work("decoding", 70)
     watched.pass_time(4)
     assert len(watched.told) == 3

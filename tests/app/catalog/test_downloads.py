@@ -67,7 +67,7 @@ def assert_nothing_unfinished(tmp_path: Path) -> None:
 
 
 def kill_process(desk: Desk, when_bytes: int) -> int:
-    """End the process of the running entry once it has downloaded so much; return how much is here."""
+    """Kill the process of the running entry once it has downloaded this much; return how much was kept."""
     (download,) = desk.queue.downloads
     desk.wait_until(lambda: desk.queue.downloads[0].num_bytes >= when_bytes)
     (process,) = downloading()

@@ -238,7 +238,7 @@ _REPOSITORY = st.fixed_dictionaries(
 @settings(max_examples=40)
 @given(st.lists(_REPOSITORY | _JSON, max_size=4))
 def test_any_answer_ends_in_models_or_a_sentence(found: list[object]) -> None:
-    """Without a server, which would only slow this down: the bytes of an answer are what is read."""
+    """This needs no server, which would only slow it down: the bytes of a response are parsed directly."""
     answers = [json.dumps(found).encode(), json.dumps(found[0] if found else None).encode()]
 
     class Answered(Hub):

@@ -64,7 +64,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
 
 
 class WatchedHub(HubServer):
-    """A hub that tells when a file's content is asked for."""
+    """A hub that signals when a file's content is requested."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The common beginning of a project's conversations is read once for all of them, whatever the model's cache can do."""
+"""The common beginning of a project's conversations is read once for all of them, with every kind of cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are read as text, whatever program wrote them, or refused with a reason. A broken one harms nothing."""
+"""Files of any program are read as text, or refused with a reason. A broken file does no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: written whole or not at all, and read whatever the file contains."""
+"""Settings: written whole or not at all, and read from files with any content."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_every_walk_ends_and_agrees_with_a_plain_one_over_orphans_and_cycles(see
     for _ in range(300):
         num = draw.randint(1, 14)
         is_sound = draw.random() < 0.5
-        # Otherwise any parent at all: itself, a later message, a missing one.
+        # Otherwise the parent may be any message: the message itself, a later one, a missing one.
         parents = {
             number: draw.choice([None, *range(1, number if is_sound else num + 3)]) for number in range(1, num + 1)
         }

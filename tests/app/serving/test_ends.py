@@ -138,7 +138,10 @@ def test_an_address_of_another_machine_is_refused() -> None:
 
 
 def test_eight_clients_come_and_go(talker: Path) -> None:
-    """Each answer is whole or was left by its client; afterwards nothing runs and nothing is open."""
+    """Each answer is whole, unless its client has disconnected.
+
+    Afterwards no request is running and no file is open.
+    """
     with Owned(talker).ready() as owned:
         problems: list[BaseException] = []
 

@@ -40,7 +40,7 @@ def apis(bough: Bough) -> Iterator[dict[str, Ask]]:
 
         def asking(name: str, method: Ask, fields: dict[str, Any]) -> Ask:
             def ask(**more: Any) -> Any:
-                # The official clients know no fields of other servers.
+                # The official clients do not have the fields of other servers.
                 return method(model="guide", **fields, extra_body={**_USUAL.get(name, {}), **more})
 
             return ask

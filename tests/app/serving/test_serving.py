@@ -59,7 +59,7 @@ def shared(talker: Path) -> Iterator[Owned]:
 
 @pytest.fixture
 def owned(shared: Owned) -> Owned:
-    """The owner that all tests here share, without the events of earlier ones."""
+    """The owner that all tests of this module share, without the events of earlier tests."""
     while not shared.events.empty():
         shared.events.get()
     return shared
@@ -156,14 +156,14 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(owned: Owned) -> 
 
 
 def test_a_client_that_offers_http_2_is_answered_in_http_1(owned: Owned) -> None:
-    """As Java's client does, which the plug-ins of some editors use."""
+    """Java's client does this, which the plug-ins of some editors use."""
     offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAEAAEAAAAIAAAAB"}
     body = {**_ASKED, "model": owned.status.model.id, "max_tokens": 2}
     assert owned.request("POST", "/v1/chat/completions", body, **offer)[0] == 200
 
 
 def test_endless_headers_are_refused_and_a_request_in_several_parts_is_answered(owned: Owned) -> None:
-    """Two requests on one connection, the first in pieces; then a head that goes on and on."""
+    """Send two requests on one connection, both in pieces; then send an endless head."""
     connection = owned.connection()
     data = json.dumps({**_ASKED, "model": owned.status.model.id, "max_tokens": 2}).encode()
     for _ in range(2):
@@ -458,7 +458,7 @@ def test_streams_end_properly_when_serving_stops(owned: Owned) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux shows which threads are confined.")
 def test_the_server_process_is_confined_as_the_worker_is(bough: Bough) -> None:
-    """Every thread of both; whether the system can do it at all is the worker's tests' affair."""
+    """This checks every thread of both processes. The worker's tests check whether the system supports confinement."""
     started = [one for one in psutil.Process(bough.process.pid).children() if "spawn_main" in " ".join(one.cmdline())]
     found = [
         {line.split()[1] for line in status.read_text().splitlines() if line.startswith("Seccomp:")}

@@ -90,7 +90,7 @@ def test_tab_leads_from_a_message_to_its_figure_its_versions_its_actions_and_the
         user.bot.keyClick(user.window.focusWidget(), Qt.Key.Key_Tab)
         focus = user.window.focusWidget()
         walked.append(focus.text() or focus.accessibleName() if isinstance(focus, QAbstractButton) else "message")
-    # The button for the next version is disabled: there is none.
+    # The button for the next version is disabled, because there is no next version.
     figure = user.view(second.id).footer.figure
     assert figure is not None
     assert walked == [

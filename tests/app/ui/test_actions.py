@@ -328,7 +328,7 @@ def test_the_edit_menu_offers_cut_and_copy_only_where_they_apply(user: User) -> 
     # Without a selection the whole message is copied.
     assert offered(text) == ["copy_text", "select_all"]
     assert offered(window.sidebar.list) == []
-    # Once the menu is closed, its actions can be triggered again by a user's own key, whatever was selected before.
+    # Once the menu is closed, a user's own key can trigger its actions again, even if nothing was selected before.
     user.bot.keyClicks(field, "more")
     assert offered(field) == ["paste", "select_all"]
     field.selectAll()

@@ -412,7 +412,7 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(user: User) -> None:
 
 
 def test_beyond_the_limit_presets_can_only_be_replaced(user: User) -> None:
-    """With more, the next start could not read them."""
+    """The next start could not read more presets."""
     names = [f"Preset {number}" for number in range(MAX_PRESETS)]
     user.controller.program.set_presets(tuple(Preset(name=name, generation=GenerationSettings()) for name in names))
     panel = _opened(user, "sampling", SamplingPanel)

@@ -211,7 +211,7 @@ def test_actions_that_a_server_does_not_support_are_not_offered(user: User, adde
     assert popover is not None
     assert list(popover.kinds) == [None, "json_schema"]
     popover.close()
-    # It is remembered while another model is loaded; of a model that was never used nothing is known.
+    # The capability is remembered while another model is loaded. Nothing is known about a model that was never used.
     controller = user.controller
     far = controller.program.sessions.far
     _load_guide(user)
@@ -352,7 +352,7 @@ def _holders(folder: Path, forms: set[bytes]) -> list[Path]:
 
 
 def test_a_search_for_a_key_finds_each_form(tmp_path: Path) -> None:
-    """So that the next test can fail."""
+    """Shows that the search of the next test would find a key."""
     key = "sk/0451+never=in&a:file"
     with zipfile.ZipFile(tmp_path / "packed", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("page", f"{'a' * 500}{key}")

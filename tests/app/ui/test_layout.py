@@ -1,4 +1,4 @@
-"""Layout: nothing is covered, squeezed or hidden, whatever the text and however small the window."""
+"""Layout: with any text and in the smallest window, nothing is covered, squeezed or hidden."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ def test_requests_are_kept_as_a_conversation_that_grows_without_moving_the_windo
     ]
     second = _chat(user, api, session)
     assert [message.text for message in shown.path][3:] == ["And how do I edit one?", second]
-    # A request that goes another way makes a branch, and the user goes on looking at this one.
+    # A request that differs from the conversation makes a branch, and the window still shows the old branch.
     _chat(user, api, [*session[:2], {"role": "user", "content": "How do I search?"}])
     assert [message.text for message in shown.path][4] == second
     question = shown.path[3]
@@ -316,7 +316,7 @@ def test_requests_are_kept_as_a_conversation_that_grows_without_moving_the_windo
     assert again.record.figures.prompt_tokens == answer.record.figures.prompt_tokens
     assert again.record.figures.read_tokens <= 1
     assert again.record.sampling == answer.record.sampling
-    # So it is with one that goes on.
+    # The same is true for a request that continues the conversation.
     user.controller.continue_answer(again.id)
     user.bot.waitUntil(lambda: shown.streaming_message is None, timeout=PATIENCE_MS)
     longer = shown.path[4]
@@ -461,7 +461,7 @@ def test_a_start_with_the_switch_on_serves_at_once_also_without_a_keyring(
 
 
 def _in_thread(user: User, act: Callable[[], None]) -> None:
-    """Let another program act, while the window goes on."""
+    """Let another program act while the window keeps running."""
     thread = threading.Thread(target=act, daemon=True)
     thread.start()
     user.bot.waitUntil(lambda: not thread.is_alive(), timeout=PATIENCE_MS)

@@ -244,7 +244,7 @@ def test_a_long_paragraph_has_several_blocks_and_is_copied_as_one(qtbot: QtBot, 
     document = text.document()
     blocks = [document.findBlockByNumber(number) for number in range(document.blockCount())]
     assert len(blocks) > 1
-    # A slice is written before it is looked at.
+    # A slice is written before it is examined.
     assert max(num_turns(block.text()) for block in blocks) <= MAX_TURNS + 1_000
     text.selectAll()
     copied = text.createMimeDataFromSelection().text()
@@ -268,7 +268,7 @@ def test_only_the_beginning_of_a_very_long_text_is_shown_but_all_of_it_is_kept(q
         text = MessageText(theme("light"), is_markdown=is_markdown)
         qtbot.addWidget(text)
         text.resize(600, 100)
-        # Not shown: nothing is painted, where in the window only what is visible would be.
+        # The text is not shown, so nothing is painted. In a window, only the visible part would be painted.
         whole = "many words and " * 700_000
         text.set_text(whole)
         assert text.content == whole

@@ -140,7 +140,7 @@ def test_a_right_to_left_table_has_its_first_column_on_the_right(text: MessageTe
         text.set_text(f"טבלה\n\n{source}\nסוף")
         heads = [_rect(text, head) for head in ("עיר", "תושבים", "הערות")]
         assert heads[0].left() > heads[1].right() > heads[1].left() > heads[2].right()
-        # Every column and the table itself are aligned to the right, whatever their content.
+        # The table and all columns with any content are aligned to the right.
         columns = [("תל אביב", "Haifa"), ("460,613", "285,316"), ("ליד הים", "נמל")]
         for head, words in zip(heads, columns, strict=True):
             assert {round(_rect(text, each).right()) for each in words} == {round(head.right())}

@@ -1,4 +1,4 @@
-"""The line below an answer that has no text yet, with the real worker paused: what goes on, and that it is stopped."""
+"""The line below an answer without text, with the real worker paused: its state, and whether it is being stopped."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def ask(model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None = 
 
 
 def answers(events: Sequence[Event]) -> list[tuple[object, ...]]:
-    """Return the result of each answer and fork, whatever its number."""
+    """Return the results of all answers and forks."""
     ended = [event for event in events if isinstance(event, Finished)]
     return sorted((choice.text, choice.token_ids, choice.reason) for event in ended for choice in event.choices)
 

@@ -140,7 +140,11 @@ def test_bytes_of_an_unfinished_character_at_the_end_are_left_out(say: Say) -> N
     [
         (["?", "a", "bcd", "abc"], ["abc"], 1),  # There is no token for "bc" alone.
         (["?", "a", "bcd", "b", "c"], ["a", "b", "c"], 2),
-        (["?", "a", "bcd"], ["a"], 0),  # There are no tokens at all, so the ids spell less than the text.
+        (
+            ["?", "a", "bcd"],
+            ["a"],
+            0,
+        ),  # No tokens spell this text, so the ids spell less than the text.
     ],
 )
 def test_a_part_that_no_tokens_spell_is_tokenized_together_with_the_text_before_it(

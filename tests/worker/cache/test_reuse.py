@@ -211,7 +211,7 @@ def test_several_answers_cut_by_a_stop_string_are_not_read_again(talk: Talk):
     length = len(talk.ids(messages))
     sampling = {"temperature": 1, "seed": 4}
     whole = talk.worker.result("generate", messages=messages, max_tokens=30, n=3, sampling=sampling)["choices"]
-    # A letter that all answers contain early, but not at the start.
+    # All answers contain this letter early, but not at the start.
     letters = [letter for letter in "aeinorst" if all(0 < answer["text"].find(letter) < 30 for answer in whole)]
     assert letters
     cut = talk.fresh().worker.result(

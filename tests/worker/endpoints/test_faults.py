@@ -41,7 +41,7 @@ from worker.protocol import (
 KEY = "sk-of-the-tests-1234"
 _TEXT = "".join(Script().pieces)
 _MAX_BYTES = 64 << 20
-"""What a client may read of a reply that is too long."""
+"""The most bytes that a client may read of a reply that is too long."""
 
 
 @pytest.fixture(scope="module")

@@ -63,8 +63,8 @@ def write_llama(
 ) -> Path:
     """Write a small model of the architecture llama.
 
-    `kinds` gives the type of a matrix by its name. `change` may add to the metadata. With `split_tensors`, the model
-    becomes parts of so many tensors, named `…-00001-of-0000N.gguf`.
+    `kinds` gives the type of a matrix by its name. `change` may add to the metadata. With `split_tensors`, the model is
+    split into parts of this many tensors, named `…-00001-of-0000N.gguf`.
     """
     writer = gguf.GGUFWriter(path, "llama", split_max_tensors=split_tensors)
     write_llama_metadata(writer, layers, hidden)

@@ -236,7 +236,7 @@ def test_an_answer_streams_on_while_another_prompt_is_read(llama: LanguageModel)
 
 
 class StepsOfASecond(Turns):
-    """As on a machine where each step takes a second."""
+    """Simulates a machine on which each step takes a second."""
 
     def note_decoded(self, took_s: float, num_waiting: int) -> None:
         super().note_decoded(1, num_waiting)

@@ -32,7 +32,7 @@ def push_all(stream: TextStream, *tokens: bytes | str) -> list[str]:
 
 
 def test_a_stop_spelled_with_other_tokens_than_the_tokenizers_ends_the_text() -> None:
-    """mlx-lm compares token ids, so it misses this stop, deletes it from the text and goes on."""
+    """mlx-lm compares token ids, so it misses this stop, deletes it from the text and continues."""
     stream = stream_of("STOP")
     assert push_all(stream, "a S", "TO", "P b") == ["a ", "", ""]
     assert stream.stop == "STOP"
@@ -47,7 +47,7 @@ def test_all_but_the_last_five_of_4000_dashes_are_shown_at_once() -> None:
 
 
 def test_a_stop_completed_by_a_token_that_ends_inside_a_character_ends_the_text() -> None:
-    """llama.cpp waits for the character's other bytes and goes on: wrong in 40 of 40 cases."""
+    """llama.cpp waits for the character's other bytes and continues: it is wrong in 40 of 40 cases."""
     stream = stream_of(". ")
     assert push_all(stream, "end", ".", b" \xe2", b"\x82\xac") == ["end", "", ""]
     assert stream.stop == ". "

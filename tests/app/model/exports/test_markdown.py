@@ -116,7 +116,7 @@ _Node = tuple[object, ...]
 def _forest(messages: Sequence[Message]) -> list[_Node]:
     """Return all messages below the root as nested plain values, siblings in their order.
 
-    Of empty system prompts, only the messages below them are exported.
+    Empty system prompts are left out, but the messages below them are exported.
     """
 
     def node(message: Message) -> _Node:

@@ -87,7 +87,7 @@ def test_a_session_of_codex_keeps_the_order_of_its_parts_and_the_rolled_back_tur
     assert [answer.record and answer.record.model for answer in answers] == ["gpt-5-codex"] * 2 + ["gpt-5.5"] * 2
     assert [answer.state for answer in answers] == ["complete", "stopped", "complete", "complete"]
     assert excerpt.messages[4].created_ms == excerpt.conversation.created_ms + 4_000
-    # The session goes on.
+    # The session continues.
     more = _rollout("response_item", _codex_said("user", "Thanks"), 59)
     (tmp_path / "rollout-1.jsonl").write_text(lines([*written, more]))
     (update,) = import_all(store, tmp_path / "rollout-1.jsonl").updates
