@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -168,11 +169,11 @@ def qt_facts() -> dict[str, str]:
 
 def _mlx(_places: Places) -> Iterator[Finding]:
     found = _asked(mlx_facts)
-    again = "pip install --force-reinstall 'bough[cpu]'" if sys.platform == "linux" else "pip install --upgrade bough"
+    again = f"pip install --force-reinstall mlx {_mlx_backend()}"
     if not isinstance(found, dict):
-        mend = f"Install MLX and its libraries again: {again} (with an NVIDIA card: bough[cuda])."
+        mend = f"Install MLX again: {again}."
         if sys.platform == "darwin":
-            mend = f"Install MLX again: {again}. MLX needs a Mac with Apple silicon."
+            mend += " MLX needs a Mac with Apple silicon."
         yield _fault("MLX", f"models can't run, because MLX {found}", mend)
         return
     versions = ", ".join(f"{name} {version or 'missing'}" for name, version in found["versions"].items())
@@ -189,7 +190,7 @@ def _mlx(_places: Places) -> Iterator[Finding]:
         yield _warning(
             "GPU",
             "there is an NVIDIA card, but models run on the CPU.",
-            "Install the backend for the card: pip install 'bough[cuda]'.",
+            "Install the wheel for NVIDIA's cards in an environment of its own: its version ends in +cuda13.",
         )
     else:
         yield _ok("GPU", "none that MLX can use; models run on the CPU.")
@@ -201,6 +202,13 @@ def _mlx(_places: Places) -> Iterator[Finding]:
             "only the slow one that comes with MLX, so models are several times slower.",
             "Install OpenBLAS. On Debian and Ubuntu: apt-get install libopenblas0-pthread.",
         )
+
+
+def _mlx_backend() -> str:
+    """Return the package of MLX's backend that is installed, or that belongs to this system."""
+    usual = "mlx-metal" if sys.platform == "darwin" else "mlx-cpu"
+    installed = {name for found in metadata.distributions() if (name := found.metadata["Name"])}
+    return next((name for name in ("mlx-cuda-13", "mlx-cuda-12") if name in installed), usual)
 
 
 def _asked(function: Callable[..., Any], *arguments: object, limits: Limits = _LIMITS) -> Any:
