@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from app.notices import Notice
 
@@ -26,13 +27,13 @@ def main(arguments: list[str] | None = None) -> int:
         from worker.trial import serve_if_asked
 
         serve_if_asked()
-    from app.command_line import parser
+    from app.command_line import parse
     from worker.printable import print_printable_text
     from worker.surroundings import open_missing_streams, program_version
 
     open_missing_streams()
     print_printable_text()
-    chosen = parser().parse_args(arguments)
+    chosen = parse(sys.argv[1:] if arguments is None else arguments)
     if chosen.version:
         print(f"bough {program_version()}")  # noqa: T201
         return 0
@@ -53,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(chosen: argparse.Namespace) -> int:
     from app.command_line import SHELL_COMMANDS
 
-    if chosen.safe_mode and chosen.command is not None:
+    if chosen.safe_mode and chosen.command not in {None, "open"}:
         print(f"bough: --safe-mode is for the window; leave it out with `bough {chosen.command}`.", file=sys.stderr)  # noqa: T201
         return 2
     if chosen.command in SHELL_COMMANDS:
@@ -84,11 +85,12 @@ def _run(chosen: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    return open_window(chosen.data_dir, is_safe=chosen.safe_mode)
+    files = [file.absolute() for file in chosen.files] if chosen.command == "open" else []
+    return open_window(chosen.data_dir, files, is_safe=chosen.safe_mode)
 
 
-def open_window(data_dir: Path | None, *, is_safe: bool = False) -> int:
-    """Run the window; return the exit code. After a backup is restored, the window opens again."""
+def open_window(data_dir: Path | None, files: Sequence[Path] = (), *, is_safe: bool = False) -> int:
+    """Run the window, which opens `files`; return the exit code. After a backup is restored, the window opens again."""
     from app.qt_runtime import restore_import
 
     restore_import()
@@ -100,6 +102,7 @@ def open_window(data_dir: Path | None, *, is_safe: bool = False) -> int:
     # Ctrl+C in the terminal ends the program. Python could not handle the signal during Qt's event loop.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     qt_application = make_qt_application(sys.argv[:1])
+    qt_application.open_files(files)
     places = Places.of_user() if data_dir is None else Places.under(data_dir)
     notice = None
     while True:

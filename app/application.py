@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
-from PySide6.QtGui import QIcon
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QFileOpenEvent, QIcon
 from PySide6.QtWidgets import QApplication
+from typing_extensions import override
 
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
@@ -34,6 +35,8 @@ from app.windows import Windows
 from worker.sentence import Sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from app.model.upkeep import Upkeep
 
 _INTERRUPTED = Sentence("Bough was closed while this answer was being written. The text so far is kept.")
@@ -44,10 +47,39 @@ _SAFE_MODE = Sentence(
 )
 
 
-def make_qt_application(arguments: list[str]) -> QApplication:
+class QtApplication(QApplication):
+    """Qt's application. It keeps the files that the user opened with Bough until a window takes them."""
+
+    files_waiting = Signal()
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__(arguments)
+        self._files: list[Path] = []
+
+    def open_files(self, files: Iterable[Path]) -> None:
+        """Let the window open files as soon as there is one."""
+        self._files += files
+        if self._files:
+            self.files_waiting.emit()
+
+    def take_files(self) -> list[Path]:
+        """Return the files that no window has taken yet."""
+        taken, self._files = self._files, []
+        return taken
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        # macOS names files that were opened in the Finder or dropped on the Dock, one an event.
+        if isinstance(event, QFileOpenEvent) and event.file():
+            self.open_files([Path(event.file())])
+            return True
+        return super().event(event)
+
+
+def make_qt_application(arguments: list[str]) -> QtApplication:
     """Return the `QApplication` of this process."""
     # `setStyle` would be slower: it returns the style, and PySide6 then creates the many names of its class.
-    application = QApplication([*(arguments or ["bough"]), "-style", "fusion"])
+    application = QtApplication([*(arguments or ["bough"]), "-style", "fusion"])
     application.setApplicationName("Bough")
     application.setDesktopFileName("bough")
     application.setWindowIcon(QIcon(str(icon_file())))
@@ -136,6 +168,8 @@ class Application(QObject):
         # Starting a process takes as long as painting the window, so it comes later.
         self.window.first_paint.over.connect(self._load_model)
         self.window.first_paint.over.connect(self._begin_upkeep)
+        self._qt_application = QApplication.instance()
+        self.window.first_paint.over.connect(self._begin_to_open_files)
 
     @property
     def window(self) -> MainWindow:
@@ -180,6 +214,18 @@ class Application(QObject):
                 self.program.load_last_model()
             self.program.supply.report_interrupted_transfers()
             self.program.start_local_api()
+
+    def _begin_to_open_files(self) -> None:
+        if isinstance(self._qt_application, QtApplication):
+            # Queued, so that all files of one choice come together.
+            self._qt_application.files_waiting.connect(self._open_files, Qt.ConnectionType.QueuedConnection)
+            self._open_files()
+
+    def _open_files(self) -> None:
+        if not self._is_closed and isinstance(self._qt_application, QtApplication):
+            files = self._qt_application.take_files()
+            if files:
+                self.windows.in_front.open_files(files)
 
     def _begin_upkeep(self) -> None:
         if not self._is_closed and not self.store.why_read_only:

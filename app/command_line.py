@@ -9,6 +9,21 @@ from app.model.exports.files import FORMATS
 
 SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models", "serve", "doctor"})
 """The commands that work without a window."""
+_COMMANDS = SHELL_COMMANDS | {"open", "tour"}
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Return what the command line asks for. Files without a command are to be opened: `bough FILE…`."""
+    made = parser()
+    # The first argument that belongs to no option.
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] == "--data-dir" else 1
+    if at < len(arguments) and arguments[at] not in _COMMANDS:
+        named = Path(arguments[at])
+        if named.suffix or len(named.parts) > 1 or named.exists():
+            arguments = [*arguments[:at], "open", *arguments[at:]]
+    return made.parse_args(arguments)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,6 +43,10 @@ def parser() -> argparse.ArgumentParser:
     # The option is also allowed after the command.
     data_dir = argparse.ArgumentParser(add_help=False)
     data_dir.add_argument("--data-dir", type=Path, default=argparse.SUPPRESS, help="the folder of the conversations")
+    show_files = commands.add_parser("open", parents=[data_dir], help="open files in the window, as `bough FILE…`")
+    show_files.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="conversations to import, models, or files to attach"
+    )
     take = commands.add_parser("import", parents=[data_dir], help="import conversations from files")
     take.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a file, a folder or an archive (.zip)")
     take.add_argument("--plan", action="store_true", help="only report what would be imported")

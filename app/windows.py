@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QRect, Signal
+from PySide6.QtCore import QObject, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QApplication, QDialog
 
 from app.conversation.controller import Controller
 from app.model.settings import WindowPlace
@@ -47,6 +47,19 @@ class Windows(QObject):
     @property
     def first(self) -> tuple[MainWindow, Controller]:
         return self._open[0]
+
+    @property
+    def in_front(self) -> MainWindow:
+        """The window that the user works in, or the first one. It comes to the front."""
+        active = QApplication.activeWindow()
+        # A dialog belongs to its window.
+        while active is not None and active not in self.all:
+            active = active.parentWidget()
+        window = next((window for window in self.all if window is active), self._open[0][0])
+        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+        window.raise_()
+        window.activateWindow()
+        return window
 
     def show(self) -> None:
         """Show the first window, and the others that were open when Bough was closed."""

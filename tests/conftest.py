@@ -47,6 +47,14 @@ from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_ra
 fork_workers()
 
 
+@pytest.fixture(scope="session")
+def qapp_cls() -> type[QApplication]:
+    """Let all tests use the program's own application object."""
+    from app.application import QtApplication
+
+    return QtApplication
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Let each process import other tests first, so that one of them compiles a module and the others read that."""
     number, count = (int(os.environ.get(name, at).removeprefix("gw")) for name, at in _PROCESS)

@@ -109,6 +109,8 @@ def look_at(path: Path) -> Steps:
     from app.catalog.places_of_models import Root
 
     yield 0
+    if not path.exists():
+        raise SentenceError(Sentence("{path} is not there. It may have been moved or renamed.", path=path))
     opened = model_at(path)
     models = [opened] if opened is not None else []
     if path.is_dir() and (opened is None or opened.format == "gguf"):

@@ -5,7 +5,7 @@ Widgets that the window does not show at first are created, and their modules im
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from app.ui.comparing.compare_commands import CompareCommands
 from app.ui.composer.composer import Composer
 from app.ui.composer.composer_commands import ComposerCommands
 from app.ui.dialogs.dialog_commands import DialogCommands
+from app.ui.dialogs.drop_page import by_kind
 from app.ui.field_commands import FieldCommands
 from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
@@ -235,6 +236,11 @@ class MainWindow(QMainWindow):
             "sidebar": self._toggle_sidebar,
             "palette": lambda: self._palette_commands.get().show(),
         }
+
+    def open_files(self, files: Sequence[Path]) -> None:
+        """Do what dropping does with the models among these files, with the conversations, and with all others."""
+        for files_of_kind in by_kind(files):
+            self.dialogs.drop_page.take(files_of_kind)
 
     def action(self, name: str) -> QAction:
         """Return an action of the menus by its name."""

@@ -6815,6 +6815,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Themen, die in Cherry Studio gelöscht wurden, aber in der Sicherung sind; sie sind archiviert</translation>
     </message>
     <message>
+        <source>{path} is not there. It may have been moved or renamed.</source>
+        <translation>{path} ist nicht da. Vielleicht wurde es verschoben oder umbenannt.</translation>
+    </message>
+    <message>
         <source>{server} can&apos;t be reached. Your message is kept. Check the address and the network, and whether the server runs; then ask again.</source>
         <translation>{server} ist nicht erreichbar. Ihre Nachricht bleibt erhalten. Prüfen Sie die Adresse, das Netz und ob der Server läuft; fragen Sie dann erneut.</translation>
     </message>

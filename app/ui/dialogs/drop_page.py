@@ -48,8 +48,8 @@ class DropPage(QWidget):
         over_window = FileDrops(parent)
         over_window.entered.connect(self._open)
         # A drop may come before the page takes over the drag.
-        over_window.dropped.connect(self._take)
-        FileDrops(self).dropped.connect(self._take)
+        over_window.dropped.connect(self.take)
+        FileDrops(self).dropped.connect(self.take)
         self.setVisible(False)
         self.set_theme(theme)
 
@@ -66,10 +66,10 @@ class DropPage(QWidget):
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self.setVisible(False)
 
-    def _take(self, files: Sequence[Path]) -> None:
+    def take(self, files: Sequence[Path]) -> None:
+        """Do what dropping these files does: open the models, else import the conversations, else attach the files."""
         self.setVisible(False)
-        models = [file for file in files if is_model(file)]
-        importable = [file for file in files if can_be_imported(file)]
+        models, importable, _ = by_kind(files)
         if models:
             self.models_dropped.emit(models)
         elif importable:
@@ -80,12 +80,13 @@ class DropPage(QWidget):
     # --- content -------------------------------------------------------------------------------------------
 
     def _open(self, files: Sequence[Path]) -> None:
-        models = [file for file in files if is_model(file)]
-        importable = [file for file in files if can_be_imported(file)]
-        others = [file for file in files if not can_be_imported(file)]
+        models, importable, others = by_kind(files)
         if models:
             self.headline.setText(self.tr("Drop to open %n model(s)", "", len(models)))
-            self.details.setText(_names(models))
+            details = [_names(models)]
+            if importable or others:
+                details.append(self.tr("Not imported: {names}").format(names=_names([*importable, *others])))
+            self.details.setText("\n".join(details))
         elif importable:
             self.headline.setText(self.tr("Drop to import %n file(s)", "", len(importable)))
             details = [
@@ -121,6 +122,13 @@ class DropPage(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         QPainter(self).fillRect(self.rect(), _SHADE)
+
+
+def by_kind(files: Sequence[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+    """Return the models, the files that may hold conversations, and all others."""
+    models = [file for file in files if is_model(file)]
+    importable = [file for file in files if can_be_imported(file)]
+    return models, importable, [file for file in files if file not in {*models, *importable}]
 
 
 def can_be_imported(file: Path) -> bool:
