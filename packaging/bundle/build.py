@@ -49,6 +49,11 @@ def main() -> int:
         _set_up_environment()
         _collect_inputs(with_starter=not chosen.without_starter)
         _make_folder()
+        if sys.platform == "darwin":
+            # The app has the same files.
+            shutil.rmtree(FOLDER)
+            if not chosen.folder:
+                print(_python(str(HERE / "mac_app.py"), str(DIST / "Bough.app"), str(WORK), str(DIST)), end="")
         if sys.platform == "linux" and not chosen.folder:
             from linux_packages import make_packages
 
