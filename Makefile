@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --
 # processes, and each would compile its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run starter test test-real test-long test-long-part test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
+.PHONY: help run starter test test-real test-long test-long-part test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel bundle lock-bundle clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -88,6 +88,13 @@ lock: $(READY) ## Update the locked versions of all dependencies
 
 wheel: $(READY) ## Build the wheels, for the CPU or Metal and for CUDA, in dist/
 	@packaging/wheels.sh $(BIN)/python dist
+
+bundle: ## Build the program that people install, with everything inside, in dist/
+	@$(PYTHON) packaging/bundle/build.py
+
+lock-bundle: $(READY) ## Update the locked versions of what goes into the bundle to those of `make lock`
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --group bundle \
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate -c $(LOCK) -o packaging/bundle/requirements.lock
 
 clean: ## Remove everything that make created
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -17,19 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.notices import Notice
+    from app.places import Places
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     # In a bundle the worker and its trial process run this program; without these calls they would open a window.
     multiprocessing.freeze_support()
-    if getattr(sys, "frozen", False):
+    from worker.surroundings import is_bundle, open_missing_streams, program_version, restore_library_path
+
+    restore_library_path()
+    if is_bundle():
         from worker.trial import serve_if_asked
 
         serve_if_asked()
     from app.command_line import parse
     from worker.printable import print_printable_text
-    from worker.surroundings import open_missing_streams, program_version
 
     open_missing_streams()
     print_printable_text()
@@ -58,10 +61,9 @@ def _run(chosen: argparse.Namespace) -> int:
         print(f"bough: --safe-mode is for the window; leave it out with `bough {chosen.command}`.", file=sys.stderr)  # noqa: T201
         return 2
     if chosen.command in SHELL_COMMANDS:
-        from app.places import Places
         from app.shell.run import run
 
-        return run(chosen, Places.of_user() if chosen.data_dir is None else Places.under(chosen.data_dir))
+        return run(chosen, _places(chosen.data_dir))
     from app.display import has_display, named_displays
 
     if chosen.command == "tour":
@@ -71,11 +73,9 @@ def _run(chosen: argparse.Namespace) -> int:
 
         restore_import()
         from app.catalog.starter import find_starter
-        from app.places import Places
         from app.tour.play import play_tour
 
-        places = Places.of_user() if chosen.data_dir is None else Places.under(chosen.data_dir)
-        return play_tour(chosen.out, chosen.theme, starter=find_starter(places.models))
+        return play_tour(chosen.out, chosen.theme, starter=find_starter(_places(chosen.data_dir).models))
     if not has_display():
         dead = named_displays()
         print(  # noqa: T201
@@ -89,6 +89,26 @@ def _run(chosen: argparse.Namespace) -> int:
     return open_window(chosen.data_dir, files, is_safe=chosen.safe_mode)
 
 
+def _places(data_dir: Path | None) -> Places:
+    """Return the user's folders, or those below `data_dir`. A bundle's first start puts the starter there."""
+    from app.places import Places
+    from worker.surroundings import is_bundle
+
+    places = Places.of_user() if data_dir is None else Places.under(data_dir)
+    if is_bundle():
+        from app.catalog.starter import bring_starter
+
+        try:
+            bring_starter(places.models)
+        except OSError as error:
+            print(  # noqa: T201
+                f"bough: SmolLM2, the small model that comes with Bough, can't be copied to {places.models} "
+                f"({error.strerror or error}). Bough works without it and tries again at the next start.",
+                file=sys.stderr,
+            )
+    return places
+
+
 def open_window(data_dir: Path | None, files: Sequence[Path] = (), *, is_safe: bool = False) -> int:
     """Run the window, which opens `files`; return the exit code. After a backup is restored, the window opens again."""
     from app.qt_runtime import restore_import
@@ -96,14 +116,13 @@ def open_window(data_dir: Path | None, files: Sequence[Path] = (), *, is_safe: b
     restore_import()
     from app.application import Application, make_qt_application
     from app.model.database import StoreError
-    from app.places import Places
     from app.sentences import translated
 
     # Ctrl+C in the terminal ends the program. Python could not handle the signal during Qt's event loop.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     qt_application = make_qt_application(sys.argv[:1])
     qt_application.open_files(files)
-    places = Places.of_user() if data_dir is None else Places.under(data_dir)
+    places = _places(data_dir)
     notice = None
     while True:
         try:

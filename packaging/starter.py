@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from app.catalog.starter import TITLE, convert_starter, find_starter
+from app.catalog.starter import BROUGHT, TITLE, convert_starter, find_starter
 from app.places import Places
 from worker.errors import WorkerError
 
@@ -73,7 +73,7 @@ def main() -> int:
     models, cache = chosen.models or places.models, chosen.cache or places.cache / "starter"
     if find_starter(models) is not None:
         return 0
-    brought = models / ".starter-brought"
+    brought = models / BROUGHT
     if brought.exists() and not chosen.again:
         # The user removed it.
         return 0

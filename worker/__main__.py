@@ -11,45 +11,52 @@ from pathlib import Path
 import platformdirs
 
 from worker.printable import print_printable_text
-from worker.surroundings import has_folder, program_version
+from worker.surroundings import has_folder, program_version, restore_library_path
 from worker.trial import serve_if_asked
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    multiprocessing.freeze_support()
-    serve_if_asked()
-    parser = argparse.ArgumentParser(prog="bough-worker", description="Bough's worker without its window.")
-    parser.add_argument("--version", action="store_true", help="print the version")
-    parser.add_argument("--stdio", action="store_true", help="read commands and write events, a JSON object a line")
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(prog="bough-worker", description="Bough's worker without its window.")
+    made.add_argument("--version", action="store_true", help="print the version")
+    made.add_argument("--stdio", action="store_true", help="read commands and write events, a JSON object a line")
+    made.add_argument(
         "--cache-folder",
         type=Path,
         default=platformdirs.user_cache_path("bough", appauthor=False) / "prompt-cache",
         help="where --stdio keeps the prompt cache on disk (default: %(default)s)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--hooks-folder",
         type=Path,
         default=platformdirs.user_config_path("bough", appauthor=False) / "hooks",
         help="the folder of your own hooks, each a Python file (default: %(default)s)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--hook-patience-s",
         type=float,
         default=5.0,
         help="the worker exits if a hook takes longer than this many seconds (default: %(default)s)",
     )
-    commands = parser.add_subparsers(dest="command")
+    commands = made.add_subparsers(dest="command")
     chat = commands.add_parser("chat", help="a small chat in the terminal")
     chat.add_argument(
         "--model", default="guide", help='a model\'s folder or name, or "starter" (default: the built-in guide)'
     )
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    multiprocessing.freeze_support()
+    restore_library_path()
+    serve_if_asked()
     print_printable_text()
     if not has_folder():
         print("bough: the folder in which you started this is gone. Start it in another one.", file=sys.stderr)  # noqa: T201
         return 2
-    chosen = parser.parse_args(arguments)
+    made = parser()
+    chosen = made.parse_args(arguments)
     if chosen.version:
         print(f"bough-worker {program_version()}")  # noqa: T201
         return 0
@@ -65,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         from worker.chat import chat as run_chat
 
         return run_chat(chosen.model)
-    parser.print_help(sys.stderr)
+    made.print_help(sys.stderr)
     return 2
 
 

@@ -28,6 +28,24 @@ def program_version() -> str:
         return "unknown"
 
 
+def is_bundle() -> bool:
+    """Return whether this is an installed bundle, which has a Python of its own."""
+    return getattr(sys, "frozen", False)
+
+
+def restore_library_path() -> None:
+    """Let programs that Bough starts, such as the browser, use the system's libraries instead of the bundle's.
+
+    On Linux, a bundle's start sets the variable for itself. The linker has read it by then, so the bundle's own
+    libraries are found all the same, and each further process of Bough sets it again.
+    """
+    if sys.platform == "linux" and is_bundle():
+        before = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
+        os.environ.pop("LD_LIBRARY_PATH", None)
+        if before is not None:
+            os.environ["LD_LIBRARY_PATH"] = before
+
+
 def open_missing_streams() -> None:
     """Open the null device in place of closed standard streams.
 

@@ -9,13 +9,14 @@ transformers searches in another way, this module has no effect.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import json
 import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -56,16 +57,16 @@ class _KeptNames(NamedTuple):
     """A file with the names. Its first line is `key`."""
 
     path: Path
-    key: Sequence[object]
+    key: str
     """Changes with the installed version of transformers."""
 
     @classmethod
     def of(cls, transformers: Path) -> _KeptNames:
-        """`transformers`: the folder of its package."""
-        source = transformers / "__init__.py"
-        status = source.stat()
+        """`transformers`: the folder of its package. Raises `OSError`."""
+        # The file has the version. A bundle is built in one place and used in another, so neither path nor time count.
+        source = (transformers / "__init__.py").read_bytes()
         path = Path(importlib.util.cache_from_source(__file__)).with_suffix(".names")
-        return cls(path, [str(source), status.st_mtime_ns, status.st_size])
+        return cls(path, hashlib.sha256(source).hexdigest())
 
     def is_current(self) -> bool:
         """Return whether the file exists and has the names of this version."""
@@ -108,7 +109,7 @@ class _KeptNames(NamedTuple):
 
 
 class _Finder(MetaPathFinder):
-    """Gives the module that searches to its own loader."""
+    """Finds the module that searches, and lets it look for names in the file first once it is loaded."""
 
     @override
     def find_spec(
@@ -117,18 +118,21 @@ class _Finder(MetaPathFinder):
         if fullname != _SEARCHING:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        if spec is not None and spec.loader is not None:
+            _remember_names_after(spec.loader)
         return spec
 
 
-class _Loader(SourceFileLoader):
-    """Loads the module that searches, and lets it look for names in the file first."""
+def _remember_names_after(loader: Any) -> None:
+    """Change a loader: a bundle has another one than an environment."""
+    load = loader.exec_module
 
-    def exec_module(self, module: ModuleType) -> None:
-        super().exec_module(module)
+    def exec_module(module: ModuleType) -> None:
+        load(module)
         with contextlib.suppress(AttributeError, OSError):
             remember_names(module)
+
+    loader.exec_module = exec_module
 
 
 def remember_names(searching: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,9 @@ NUM_MILLIONS = 135
 """The number of the starter's parameters."""
 ON_HUB = RemoteModel(repo=STARTER_ON_HUB, title=TITLE, num_bytes=271_000_000)
 """The same model on the hub, with weights in bfloat16."""
+
+BROUGHT = ".starter-brought"
+"""A file in Bough's models folder that says that the starter has been there. If it is removed, it stays so."""
 
 _SAMPLING = {"temperature": 0.2, "top_p": 0.9}
 """The sampling that the starter's authors recommend, which its GGUF file lacks.
@@ -50,3 +55,27 @@ def convert_starter(gguf: Path, models: Path) -> Iterator[float]:
         yield progress.done_bytes / max(progress.total_bytes, 1)
     with contextlib.suppress(OSError):
         (folder / "generation_config.json").write_text(json.dumps(_SAMPLING), encoding="utf-8")
+
+
+def bring_starter(models: Path, bundled: Path | None = None) -> None:
+    """Copy the starter out of the bundle, unless it is or has been in Bough's models folder. Raises `OSError`.
+
+    `bundled`: the folder of the models in the bundle; None: the usual one.
+    """
+    # Slow to import, and only a bundle needs it.
+    import importlib.resources
+
+    source = starter_path(bundled or Path(str(importlib.resources.files("resources"))) / "models")
+    if (models / BROUGHT).exists() or not source.is_dir():
+        return
+    if find_starter(models) is None:
+        models.mkdir(parents=True, exist_ok=True)
+        # It gets its name when all of it is there. Another start may copy it at the same time.
+        part = models / f".starter-{os.getpid()}"
+        try:
+            shutil.copytree(source, part, copy_function=shutil.copyfile)
+            with contextlib.suppress(FileExistsError):
+                part.rename(starter_path(models))
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    (models / BROUGHT).touch()

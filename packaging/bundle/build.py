@@ -43,7 +43,8 @@ def main() -> int:
     chosen = parser.parse_args()
     # The whole build, also of the processes that it starts.
     os.environ.update(PYTHONHASHSEED="0", SOURCE_DATE_EPOCH=str(commit_time_s(ROOT)), LC_ALL="C.UTF-8", TZ="UTC")
-    os.environ.pop("PYTHONPATH", None)
+    for variable in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
+        os.environ.pop(variable, None)
     os.umask(0o022)
     try:
         _set_up_environment()
@@ -55,9 +56,7 @@ def main() -> int:
             if not chosen.folder:
                 print(_python(str(HERE / "mac_app.py"), str(DIST / "Bough.app"), str(WORK), str(DIST)), end="")
         if sys.platform == "linux" and not chosen.folder:
-            from linux_packages import make_packages
-
-            make_packages(FOLDER, WORK, DIST, _version())
+            print(_python(str(HERE / "linux_packages.py"), str(FOLDER), str(WORK), str(DIST)), end="")
     except (BuildError, OSError, subprocess.CalledProcessError) as error:
         print(f"The bundle is not built: {error}", file=sys.stderr)
         return 1
@@ -93,10 +92,6 @@ def _python(*arguments: str, **variables: str) -> str:
         check=True,
     )
     return done.stdout
-
-
-def _version() -> str:
-    return _python("-c", "from importlib.metadata import version; print(version('bough'))").strip()
 
 
 # --- what else goes in ----------------------------------------------------------------------------------------------
@@ -152,7 +147,10 @@ def _make_folder() -> None:
     _python(*command, **variables)
     if sys.platform == "linux":
         (FOLDER / "bough-worker").symlink_to("bough")
-        shutil.copy(INPUTS / "resources" / "licences.txt", FOLDER)
+        licences = FOLDER / "_internal" / "resources" / "licences.txt"
+        _python(str(HERE / "notices.py"), "--system", str(WORK / "libraries.json"), str(licences))
+        shutil.copy(licences, FOLDER)
+        _strip_python(FOLDER)
         _settle(FOLDER, int(os.environ["SOURCE_DATE_EPOCH"]))
 
 
@@ -162,6 +160,13 @@ def _openblas() -> Path:
     if not paths:
         raise BuildError(f"{_OPENBLAS} is not installed. Install it: apt-get install libopenblas0-pthread")
     return Path(paths[0])
+
+
+def _strip_python(folder: Path) -> None:
+    """Leave out what debuggers read of Python itself, up to 24 MB. Libraries of packages stay as published."""
+    internal = folder / "_internal"
+    files = [*internal.glob("libpython3*.so*"), *internal.glob("python3*/lib-dynload/*.so")]
+    subprocess.run(["strip", "--strip-unneeded", *sorted(map(str, files))], check=True)
 
 
 def _settle(folder: Path, time_s: int) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import re
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 SOURCES_TOO = ("mlx_lm", "transformers", "worker.hooks")
@@ -34,7 +36,9 @@ UNUSED_MODULES = (
     *("torch", "tensorflow", "jax", "flax", "PIL", "IPython", "matplotlib", "pandas", "scipy", "sklearn", "pytest"),
     *("setuptools", "pip", "pkg_resources", "hatchling", "PyInstaller", "numpy.f2py"),
     # Parts of the standard library that are programs of their own.
-    *("tkinter", "turtle", "turtledemo", "idlelib", "ensurepip", "lib2to3", "test", "_pydecimal", "pydoc_data"),
+    *("tkinter", "_tkinter", "turtle", "turtledemo", "idlelib", "ensurepip", "lib2to3", "test", "pydoc_data"),
+    # They need libraries of terminals, one of which is under the GPL.
+    *("readline", "curses", "_curses", "_curses_panel"),
 )
 
 _TRANSFORMERS_UNUSED = (
@@ -53,7 +57,10 @@ _TRANSFORMERS_UNUSED_PACKAGES = (
     *("cli", "data", "distributed", "exporters", "generation", "integrations", "loss", "pipelines", "quantizers"),
     *("trainer*", "training_args*", "testing_utils", "model_debugging_utils", "optimization"),
 )
-_TRANSFORMERS_USED = ("models.auto.*",)
+_TRANSFORMERS_USED = (
+    *("models.auto.*", "generation", "generation.configuration_utils"),
+    *("integrations", "integrations.mistral*", "integrations.heterogeneity*"),
+)
 
 UNUSED_PLUGINS = (
     # GTK's look and its file dialogs would bring GTK. The desktop portal has the same dialogs.
@@ -65,7 +72,7 @@ UNUSED_PLUGINS = (
     # Bough shows no PDF files, and Qt opens no connection.
     *("imageformats/*qpdf*", "imageformats/*qtga*", "imageformats/*qwbmp*", "imageformats/*qicns*"),
     *("networkinformation/*", "tls/*"),
-    *("sqldrivers/*", "qmltooling/*", "designer/*", "position/*", "vectorimageformats/*"),
+    *("sqldrivers/*", "qmltooling/*", "designer/*", "qmllint/*", "vectorimageformats/*"),
     "wayland-graphics-integration-server/*",
 )
 """Patterns of Qt plugins, each `kind/file`. Their libraries stay out, too."""
@@ -83,15 +90,16 @@ _UNUSED_FILES = (
 )
 
 
-_SYSTEM_LIBRARIES = (
-    "libfontconfig.so*",
-    "libfreetype.so*",
-    "libGL.so*",
-    "libEGL.so*",
-    "libX11.so*",
-    "libwayland-*.so*",
+SYSTEM_LIBRARIES = (
+    *(r"libfontconfig\.so.*", r"libfreetype\.so.*", r"libX11(-xcb)?\.so.*", r"libwayland-.*\.so.*"),
+    *(r"libdbus-1\.so.*", r"libcups\.so.*"),
+    # An optional part of some library that Bough does not use.
+    r"libcudart\.so.*",
 )
-"""Libraries that belong to the system's fonts and graphics. Every desktop has them, and another version may not fit."""
+"""Regular expressions of libraries that belong to the system: to its fonts, its screen, its messages and its printers.
+
+Every desktop has them, and another version may not fit.
+"""
 
 
 def keeps_plugin(kind: str, file: str) -> bool:
@@ -101,7 +109,7 @@ def keeps_plugin(kind: str, file: str) -> bool:
 
 def keeps_file(place: str) -> bool:
     """Return whether a file goes into the bundle. `place`: its path there, with slashes."""
-    return not _matches(place, (*_UNUSED_FILES, *_SYSTEM_LIBRARIES))
+    return not _matches(place, _UNUSED_FILES)
 
 
 def keeps_transformers_module(name: str) -> bool:
@@ -116,13 +124,49 @@ def keeps_transformers_module(name: str) -> bool:
 
 def unused_transformers_modules(package: Path) -> list[str]:
     """Return the full names of the modules of transformers to leave out. `package`: its folder."""
-    found = (".".join(file.relative_to(package).with_suffix("").parts) for file in sorted(package.rglob("*.py")))
-    return [f"transformers.{name}" for name in found if not keeps_transformers_module(name)]
+    return [f"transformers.{name}" for name in _modules(package) if not keeps_transformers_module(name)]
+
+
+def used_transformers_models(package: Path) -> list[str]:
+    """Return the full names of the modules of its models, which it imports by name. `package`: its folder."""
+    names = [name for name in _modules(package) if name.startswith("models.")]
+    return [f"transformers.{name}" for name in names if keeps_transformers_module(name)]
+
+
+def _modules(package: Path) -> list[str]:
+    files = [file.relative_to(package).with_suffix("") for file in sorted(package.rglob("*.py"))]
+    return [".".join(file.parts).removesuffix(".__init__") for file in files if file.parts != ("__init__",)]
 
 
 def standard_modules() -> list[str]:
     """Return the modules of Python's standard library that hooks may import: all but `UNUSED_MODULES`."""
-    return sorted(set(sys.stdlib_module_names).difference(UNUSED_MODULES, {"antigravity", "this", "idlelib"}))
+    return sorted(set(sys.stdlib_module_names).difference(UNUSED_MODULES, {"antigravity", "this"}))
+
+
+def needed_libraries(
+    binaries: Iterable[tuple[str, str]], is_of_system: Callable[[str], bool], needs: Callable[[str], Iterable[str]]
+) -> set[str]:
+    """Return the places of the binaries that the bundle needs: all but libraries that only the system's ones use.
+
+    `binaries`: places in the bundle, and files. `is_of_system` says this of a file. `needs` returns the names of the
+    libraries that a file is linked with.
+    """
+    places = {place.rpartition("/")[2]: (place, file) for place, file in binaries if is_of_system(file)}
+    kept = {place: file for place, file in binaries if not is_of_system(file)}
+    waiting = list(kept.values())
+    while waiting:
+        for name in needs(waiting.pop()):
+            place, file = places.pop(name, ("", ""))
+            if place:
+                kept[place] = file
+                waiting.append(file)
+    return set(kept)
+
+
+def linked_libraries(file: str) -> list[str]:
+    """Return the names of the libraries that a Linux binary is linked with."""
+    done = subprocess.run(["objdump", "-p", file], capture_output=True, text=True, check=False)
+    return re.findall(r"^  NEEDED +(\S+)$", done.stdout, re.MULTILINE)
 
 
 def _matches(text: str, patterns: Iterable[str]) -> bool:

@@ -21,6 +21,7 @@ from worker.values import STARTER, STARTER_FOLDER, STARTER_ON_HUB
 
 GUIDE = "guide"
 """The name of the model that comes with Bough."""
+_RESOURCES = Path(str(importlib.resources.files("resources")))
 
 _MAX_BYTES = {"config.json": 8 << 20, "tokenizer_config.json": 16 << 20}
 """The largest files of real models have half of these sizes."""
@@ -71,7 +72,7 @@ class ModelFolder:
 
 def guide_path() -> Path:
     """Return the folder of the guide model."""
-    return Path(str(importlib.resources.files("resources") / "guide"))
+    return _RESOURCES / "guide"
 
 
 def starter_path() -> Path:
@@ -206,8 +207,11 @@ def _path_of(name: str) -> Path:
     if name == GUIDE:
         return guide_path()
     if name == STARTER:
-        folder = starter_path()
-        return folder if folder.is_dir() else _downloaded(STARTER_ON_HUB)
+        # A bundle has it, too, and copies it to its usual place when the app first starts.
+        for folder in (starter_path(), _RESOURCES / "models" / STARTER_FOLDER):
+            if folder.is_dir():
+                return folder
+        return _downloaded(STARTER_ON_HUB)
     if "\0" in name:
         raise ModelNotFoundError(
             Sentence(
