@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --
 # processes, and each would compile its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run starter test test-real test-long test-long-part test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel bundle lock-bundle clean
+.PHONY: help run starter test test-real test-long test-long-part test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel try-wheel bundle lock-bundle clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -88,6 +88,9 @@ lock: $(READY) ## Update the locked versions of all dependencies
 
 wheel: $(READY) ## Build the wheels, for the CPU or Metal and for CUDA, in dist/
 	@packaging/wheels.sh $(BIN)/python dist
+
+try-wheel: ## Install the wheel into empty environments with pip, pipx and uv, and try it (SUITE=trixie: in a Debian)
+	@packaging/try_wheel.sh $(if $(SUITE),--debian $(SUITE),$(PYTHON)) build/try-wheel
 
 bundle: ## Build the program that people install, with everything inside, in dist/
 	@$(PYTHON) packaging/bundle/build.py
