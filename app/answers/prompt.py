@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -22,7 +22,9 @@ from app.model.message import (
     SampledToken,
     Sent,
     State,
+    is_part,
     with_error,
+    without_tokens,
 )
 from app.model.notes import fenced_text
 from app.model.project import is_of_project
@@ -35,8 +37,9 @@ _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
 
 def generate(request_id: RequestId, message: Message, prompt: Sequence[Message], *, num_answers: int = 1) -> Generate:
-    """Return the command to answer `prompt`. Existing text of `message` is continued."""
+    """Return the command to answer `prompt`. Existing text of `message`, and of its parts above, is continued."""
     record = message.record or Record()
+    prompt, before = split_continued(message, prompt)
     sampling = record.sampling
     offered = tools(prompt)
     choice = protocol.NamedTool(name=record.named_tool) if record.named_tool else record.tool_choice
@@ -47,7 +50,7 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
         tool_choice=choice if offered else "auto",
         parallel_tool_calls=not record.calls_once,
         template_options=record.template_options or UNSET,
-        continuation=continuation_of(message),
+        continuation=continuation_of(message, before),
         sampling=_sampling(record),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
@@ -66,8 +69,23 @@ def _sampling(record: Record) -> protocol.Sampling:
     return msgspec.structs.replace(settings, seed=record.seed) if settings.seed is None else settings
 
 
-def continuation_of(message: Message) -> Continuation | None:
-    """Return the beginning of an answer, which the worker should continue; None if the answer is empty."""
+def split_continued(message: Message, prompt: Sequence[Message]) -> tuple[Sequence[Message], str]:
+    """Return the prompt of an answer without the parts of it that are above `message`, and the text of these parts."""
+    if not is_part(message):
+        return prompt, ""
+    first = len(prompt) - 1
+    while first > 0 and is_part(prompt[first]):
+        first -= 1
+    return prompt[:first], _joined(part.text for part in prompt[first:] if part.role == "assistant")
+
+
+def continuation_of(message: Message, before: str = "") -> Continuation | None:
+    """Return the beginning of an answer, which the worker should continue; None if the answer is empty.
+
+    `before` is the text of the answer's parts above `message`.
+    """
+    if before:
+        return Continuation(text=_joined((before, message.text)))
     record = message.record or Record()
     if record.origins.endswith(ORIGINS["chosen"]) and sum(record.token_chars) == len(message.text):
         # The user chose the last token itself, not its text.
@@ -90,8 +108,9 @@ def tools(path: Sequence[Message]) -> list[protocol.Tool]:
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
     """Return the turns of a branch that become the model's prompt.
 
-    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn, with their files;
-    the files of a project are a part of its system prompt, if it has one.
+    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn, with their files.
+    So do consecutive answers, which come from other programs' files: templates demand that both alternate.
+    The files of a project are a part of its system prompt, if it has one.
     Messages that another program sent become turns unchanged. The tool calls of an answer are a part of its turn.
     """
     return [turn for messages in _grouped(path) if (turn := _turn(messages)) is not None]
@@ -112,6 +131,8 @@ def place_of(message: Message, last: Sequence[Message]) -> Place:
         return "none"
     if message.role == "assistant" and not message.text:
         return "none"
+    if message.role == "assistant":
+        return "joined" if last and last[0].role == "assistant" and _sent(last[0]) is None else "new"
     if message.role == "file" and is_of_project(message) and last and last[0].role == "system":
         # They end where the system turn ends, so that a model whose cache can't be trimmed keeps its state there.
         return "joined"
@@ -148,7 +169,7 @@ def _turn(messages: Sequence[Message]) -> protocol.Message | None:
         return protocol.Message(role="system", content=content)
     texts = [text_read(message) for message in messages]
     role = "user" if first.role in _OF_USER else "system"
-    return protocol.Message(role=role, content="\n\n".join(text for text in texts if text))
+    return protocol.Message(role=role, content=_joined(texts))
 
 
 def _answer(messages: Sequence[Message]) -> protocol.Message | None:
@@ -157,6 +178,8 @@ def _answer(messages: Sequence[Message]) -> protocol.Message | None:
     If one of the notes is missing, the tokens of the turn are not known.
     """
     first, sent = messages[0], _sent(messages[0]) or Sent()
+    if len(messages) > 1 and messages[1].role == "assistant":
+        return protocol.Message(role="assistant", content=_joined(message.text for message in messages))
     calls = [
         protocol.ToolCall(name=call.name, arguments=call.arguments, id=call.id)
         for message in messages[1:]
@@ -178,6 +201,10 @@ def _answer(messages: Sequence[Message]) -> protocol.Message | None:
         token_ids=list(ids) if ids else UNSET,
         written=UNSET if is_plain or not ids else written,
     )
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n\n".join(text for text in texts if text)
 
 
 def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:
@@ -240,6 +267,9 @@ def finished(
             left_out_messages=_num_left_out(prompt, usage.dropped_messages),
         ),
     )
+    if is_part(message):
+        # The tokens are those of all parts.
+        record = without_tokens(record)
     state = _STATES.get(choice.reason, "complete")
     return msgspec.structs.replace(message, text=message.text + choice.text, state=state, record=record)
 

@@ -129,13 +129,15 @@ class Controller(QObject):
     def edit(self, message_id: MessageId, text: str) -> None:
         """Add a sibling with another text. The old message and everything below it are kept.
 
-        An edited question is sent again. After an edit of the system prompt, the first question is sent again.
+        Of a message with several parts, the others are copied. An edited question is sent again. After an edit of the
+        system prompt, the first question is sent again.
         """
         text = clean(text)
         message = self.shown.message(message_id)
         if text == message.text or message.parent_id is None or (not text.strip() and message.role != "system"):
             return
         opened = self.shown.require_open()
+        parts = opened.parts(message_id)
         if message.role != "assistant" and self._is_refused(opened.lineage(message.parent_id), text):
             self.unsent.emit(text)
             return
@@ -145,11 +147,14 @@ class Controller(QObject):
             if message.role == "user" and self.beginnings.is_behind(message):
                 added = self.beginnings.begin(text, self.beginnings.own_files())
             else:
-                added = opened.add(message.parent_id, message.role, text, record=_as_sent(message))
+                parent_id = opened.begin_version(message_id)
+                added = opened.add(parent_id, message.role, text, record=_as_sent(message))
+                for part in parts[1 + [part.id for part in parts].index(message_id) :]:
+                    added = opened.add(added.id, part.role, part.text, state=part.state, record=part.record)
             if message.role == "system" and first is not None:
                 files = [upper.text for upper in path[:first] if upper.role == "file"]
                 added = opened.add_question(added.id, path[first].text, files)
-            if added.role == "user":
+            if added.role == "user" or any(part.role == "user" for part in parts):
                 self._ask(added.id)
             else:
                 self.shown.announce_growth()
@@ -198,9 +203,8 @@ class Controller(QObject):
 
         `num_answers` and `generation` override the generation settings of the conversation; None keeps them.
         """
-        message = self.shown.require_open().message(message_id)
-        question_id = message.id if message.role == "user" else message.parent_id
-        if question_id is not None and message.role in {"user", "assistant"}:
+        question_id = self._question_of(message_id)
+        if question_id is not None:
             prompt = self.shown.require_open().lineage(question_id)
             if self._is_refused(prompt, num_answers=num_answers, generation=generation):
                 return
@@ -209,9 +213,8 @@ class Controller(QObject):
 
     def regenerate_by(self, message_id: MessageId, model: str) -> None:
         """Request a sibling of an answer from another model. The conversation keeps its model."""
-        message = self.shown.require_open().message(message_id)
-        question_id = message.id if message.role == "user" else message.parent_id
-        if question_id is not None and message.role in {"user", "assistant"} and not self._stays_here([clean(model)]):
+        question_id = self._question_of(message_id)
+        if question_id is not None and not self._stays_here([clean(model)]):
             with self.shown.step("Regenerate"):
                 self._ask(question_id, num_answers=1, model=clean(model))
 
@@ -260,8 +263,8 @@ class Controller(QObject):
                 opened.change(message)
             else:
                 # The messages below it followed its old text, so the old text stays.
-                assert message.parent_id is not None
-                message = opened.add(message.parent_id, "assistant", message.text, state="streaming", record=record)
+                parent_id = opened.begin_version(message.id)
+                message = opened.add(parent_id, "assistant", message.text, state="streaming", record=record)
             self._continued[message.id] = len(message.text)
             self._answers.ask([message], opened.lineage(message.id)[:-1], opened.conversation.id)
             self.shown.announce_growth()
@@ -271,7 +274,8 @@ class Controller(QObject):
         with self._notices.report_store_errors():
             name = self.tr("{name} (fork)").format(name=self.shown.require_open().conversation.name)
             folder = self.shown.require_open().conversation.folder
-            conversation = self._store.fork_conversation(name, message_id, self.model.name, folder)
+            end_id = self.shown.parts(message_id)[-1].id
+            conversation = self._store.fork_conversation(name, end_id, self.model.name, folder)
             self.preparation.share_settings_with(conversation.id)
             self.program.conversations.changed.emit()
             self.shown.open_conversation(conversation.id)
@@ -320,6 +324,7 @@ class Controller(QObject):
             return
         opened = self.shown.require_open()
         below = {lower for message_id in message_ids for lower in opened.below(message_id)}
+        num_messages = opened.num_messages(below)
         for message_id in below:
             self._answers.stop(message_id)
         is_done = False
@@ -328,10 +333,10 @@ class Controller(QObject):
             self.shown.branch_changed.emit()
             is_done = True
         if is_done:
-            if len(below) == 1:
+            if num_messages == 1:
                 text = Sentence("1 message was pruned.")
             else:
-                text = Sentence("{num_messages} messages were pruned.", num_messages=len(below))
+                text = Sentence("{num_messages} messages were pruned.", num_messages=num_messages)
             self._notices.post(Notice(text, action=Undo(opened.conversation.id)))
 
     def keep_only(self, message_id: MessageId) -> None:
@@ -370,6 +375,14 @@ class Controller(QObject):
             self._after_answers(opened.history.to_redo.message_ids, opened.redo)
 
     # --- inside ----------------------------------------------------------------------------------------
+
+    def _question_of(self, message_id: MessageId) -> MessageId | None:
+        """Return the message below which an answer is regenerated, or a question answered; None for other messages."""
+        parts = self.shown.require_open().parts(message_id)
+        roles = {part.role for part in parts}
+        if "user" in roles:
+            return parts[-1].id
+        return parts[0].parent_id if "assistant" in roles else None
 
     def _is_refused(
         self,
@@ -504,8 +517,8 @@ class Controller(QObject):
 
 
 def _as_sent(message: Message) -> Record | None:
-    """Return the record for a new version of a message: only its tools and its role in another program's request."""
+    """Return the record for a new version of a message: its place in the message, its tools and its role when sent."""
     record = message.record
-    if record is None or not (record.tools or (record.sent is not None and record.sent.role)):
+    if record is None or not (record.tools or record.is_part or (record.sent is not None and record.sent.role)):
         return None
-    return Record(tools=record.tools, sent=record.sent)
+    return Record(tools=record.tools, sent=record.sent, is_part=record.is_part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Sequence
 
+from msgspec import structs
 from PySide6.QtCore import QObject, Signal
 
 from app.answers.sessions import GUIDE, ModelInUse
@@ -101,9 +102,27 @@ class ShownConversation(QObject):
         """Return all versions of a message, including itself, oldest first."""
         return self.require_open().siblings(message_id)
 
+    def parts(self, message_id: MessageId) -> list[Message]:
+        """Return all parts of the message to which a part belongs; most messages are their own only part."""
+        return [self._answers.current(part) for part in self.require_open().parts(message_id)]
+
+    def first_part(self, message_id: MessageId) -> MessageId:
+        """Return the first part of the message to which a part belongs. The message's versions are its siblings."""
+        return self.require_open().tree.first_part(message_id)
+
+    def whole(self, message_id: MessageId) -> Message:
+        """Return the message to which a part belongs: its first part, with the texts and the role of all of them."""
+        parts = self.parts(message_id)
+        texts = [part for part in parts if part.role not in {"note", "file"}]
+        if len(parts) == 1 or not texts:
+            return parts[0]
+        text = "\n\n".join(part.text for part in texts)
+        return structs.replace(parts[0], role=texts[-1].role, text=text, record=texts[-1].record)
+
     def subtree_size(self, *message_ids: MessageId) -> int:
         """Return the number of messages in the subtrees of some siblings, including the siblings."""
-        return sum(len(self.require_open().below(message_id)) for message_id in message_ids)
+        opened = self.require_open()
+        return sum(opened.num_messages(opened.below(message_id)) for message_id in message_ids)
 
     def is_streaming(self, message_id: MessageId) -> bool:
         return self._answers.is_streaming(message_id)
@@ -135,6 +154,7 @@ class ShownConversation(QObject):
 
     def can_continue(self, message: Message) -> bool:
         is_answer = message.role == "assistant" and bool(message.text.strip())
+        is_answer = is_answer and self.require_open().parts(message.id)[-1].id == message.id
         return is_answer and not self.is_streaming(message.id) and self._model.can("continue")
 
     def waits_for(self, message_id: MessageId) -> str | None:

@@ -10,7 +10,7 @@ from msgspec import structs
 from app.answers.sessions import ModelInUse
 from app.conversation.preparation import Preparation
 from app.conversation.shown_conversation import ShownConversation
-from app.model.message import ORIGINS, Figures, Message, MessageId, Record, without_tokens
+from app.model.message import ORIGINS, Figures, Message, MessageId, Record, is_part, without_tokens
 from app.model.token_pieces import token_pieces, with_first_tokens
 from app.notices import Notice
 from app.program import Program
@@ -83,6 +83,7 @@ class TokenForks:
         if not text.strip() or not self._can_fork(message):
             return None
         record = self._preparation.record_to_continue(self._known_record(message, text))
+        record = structs.replace(record, is_part=is_part(message))
         return Message(id=0, parent_id=message.parent_id, role="assistant", text=text, record=record)
 
     def record_at_end(self, message: Message) -> Record:
@@ -113,15 +114,18 @@ class TokenForks:
         if not self._can_fork(message):
             return
         assert message.parent_id is not None
+        record = structs.replace(beginning.record, is_part=is_part(message))
+        beginning = beginning._replace(record=record)
         opened = self._shown.require_open()
         if not beginning.is_whole and self._is_refused(opened.lineage(message.parent_id), beginning.text):
             return
         with self._program.notices.report_store_errors(), self._shown.step(name):
+            parent_id = opened.begin_version(message.id)
             if beginning.is_whole:
-                opened.add(message.parent_id, "assistant", beginning.text, record=beginning.record)
+                opened.add(parent_id, "assistant", beginning.text, record=beginning.record)
             else:
                 record = self._preparation.record_to_continue(beginning.record)
-                added = opened.add(message.parent_id, "assistant", beginning.text, state="streaming", record=record)
+                added = opened.add(parent_id, "assistant", beginning.text, state="streaming", record=record)
                 self._program.answers.ask([added], opened.lineage(added.id)[:-1], opened.conversation.id)
             self._shown.announce_growth()
 

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.model_session import ModelSession
-from app.answers.prompt import continuation_of, tools, turns, worker_constraint
+from app.answers.prompt import continuation_of, place_of, split_continued, tools, turns, worker_constraint
 from app.answers.sessions import ModelInUse
 from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message
@@ -236,6 +236,8 @@ class PromptCosts(QObject):
         self._messages: list[protocol.Message] = []
         self._tools: list[protocol.Tool] = []
         """The converted messages. A long branch is converted in slices, so that the window does not freeze."""
+        self._before = ""
+        """The text of the parts above the unfinished answer."""
         self._settling = QTimer(self, singleShot=True, interval=SETTLED_MS)
         self._settling.timeout.connect(self._begin)
         self._building = QTimer(self, singleShot=True, interval=0)
@@ -261,6 +263,9 @@ class PromptCosts(QObject):
 
     def _begin(self) -> None:
         path = self._path()
+        self._before = ""
+        if self._answer is not None:
+            path, self._before = split_continued(self._answer, path)
         self._slices, self._messages, self._tools = slices(path), [], tools(path)
         self._build()
 
@@ -273,7 +278,7 @@ class PromptCosts(QObject):
         if self._messages:
             options = dict(self._options) if self._options else UNSET
             prompt = Prompt(messages=self._messages, template_options=options, tools=self._tools)
-            continuation = None if self._answer is None else continuation_of(self._answer)
+            continuation = None if self._answer is None else continuation_of(self._answer, self._before)
             self._query.ask(lambda request_id: Plan(request_id=request_id, prompts=[prompt], continuation=continuation))
 
     def _on_answered(self, event: Event) -> None:
@@ -287,11 +292,22 @@ class PromptCosts(QObject):
 
 
 def slices(path: Sequence[Message]) -> Iterator[Sequence[Message]]:
-    """Cut a branch into slices. Each slice begins with an answer, because consecutive questions are one turn."""
+    """Cut a branch into slices. Each slice begins with an answer to a question, because others may be joined."""
     begin = 0
     while begin < len(path):
         end = begin + _MESSAGES_PER_SLICE
-        while end < len(path) and not (path[end].role == "assistant" and path[end].text):
+        while end < len(path) and not _begins_turn(path, end):
             end += 1
         yield path[begin:end]
         begin = end
+
+
+def _begins_turn(path: Sequence[Message], index: int) -> bool:
+    """Return whether a message is an answer that does not join what is above it."""
+    message = path[index]
+    if message.role != "assistant" or not message.text:
+        return False
+    above = index - 1
+    while above >= 0 and place_of(path[above], ()) == "none":
+        above -= 1
+    return above < 0 or place_of(message, path[above : above + 1]) == "new"

@@ -50,7 +50,7 @@ from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.formula import Formula, formula
 from app.model.exports.highlighting import code_looks, stretches, theme
 from app.model.exports.rendering import MarkdownRenderer
-from app.model.message import Message
+from app.model.message import Message, is_part
 from app.model.text import is_right_to_left
 
 TEXT_PX = 14
@@ -195,12 +195,16 @@ class _Writer:
 
     def message(self, message: Message) -> None:
         caption = heading(message)
+        if is_folded(message) and is_part(message):
+            self._insert(f'<p class="quiet">{_plain(caption)}</p>{_marks(message)}{self._note(message)}')
+            return
         if is_folded(message):
             self.heading(caption, 1)
             self._insert(_marks(message) + self._note(message))
             return
         split = split_reasoning(message)
-        self.heading(caption, 1, mark=f"{caption}: {first_words(message)}")
+        if caption:
+            self.heading(caption, 1, mark=f"{caption}: {first_words(message)}")
         parts = [_marks(message)]
         if split.reasoning and self._options.reasoning:
             reasoning = _plain(self._beginning(split.reasoning))

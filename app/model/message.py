@@ -256,10 +256,20 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     sent: Sent | None = None
     is_of_project: bool = False
     """Whether this system prompt or file came from the project of its conversation."""
+    is_part: bool = False
+    """Whether this is a part of the message above it: texts, tool calls and results of one answer of another program.
+
+    All parts of a message are shown, copied, edited, regenerated, forked and deleted together.
+    """
 
     @property
     def error_sentence(self) -> Sentence | None:
         return None if self.error is None else received(self.error, self.error_parts)
+
+
+def is_part(message: Message) -> bool:
+    """Return whether a message is a part of the one above it."""
+    return message.record is not None and message.record.is_part
 
 
 def with_error(record: Record | None, error: Sentence | None) -> Record:

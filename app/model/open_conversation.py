@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from app.model.history import UNSET, History, Step, chosen
-from app.model.message import Conversation, Message, MessageId, Record, Role, State
+from app.model.message import Conversation, Message, MessageId, Record, Role, State, is_part
 from app.model.store import Store
 from app.model.tree import Choices, Tree
 
@@ -50,6 +50,14 @@ class OpenConversation:
         """Return all versions of a message, including itself, oldest first."""
         return self._tree.siblings(message_id)
 
+    def parts(self, message_id: MessageId) -> list[Message]:
+        """Return all parts of the message to which a part belongs, in their order."""
+        return self._tree.parts(message_id)
+
+    def num_messages(self, message_ids: Iterable[MessageId]) -> int:
+        """Return how many of these are messages, and not parts of others."""
+        return sum(not is_part(self._tree[message_id]) for message_id in message_ids)
+
     def is_leaf(self, message_id: MessageId) -> bool:
         """Return whether a message has no children and no other conversation shares it."""
         return not self._tree.children(message_id) and message_id != self._tree.root_id
@@ -76,6 +84,15 @@ class OpenConversation:
         self._put(message)
         self._take_choices({parent_id: message.id})
         return message
+
+    def begin_version(self, message_id: MessageId) -> MessageId:
+        """Begin another version of a message with copies of its parts above this one; return the parent of the next."""
+        parts = self._tree.parts(message_id)
+        parent_id = parts[0].parent_id
+        assert parent_id is not None
+        for part in itertools.takewhile(lambda part: part.id != message_id, parts):
+            parent_id = self.add(parent_id, part.role, part.text, state=part.state, record=part.record).id
+        return parent_id
 
     def add_question(
         self, parent_id: MessageId, text: str, files: Sequence[str], project_files: Sequence[str] = ()

@@ -6,7 +6,9 @@ import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from app.model.message import Message, MessageId
+from msgspec import structs
+
+from app.model.message import Message, MessageId, is_part
 
 Choices: TypeAlias = Mapping[MessageId, MessageId | None]
 """The chosen child of each message, by the parent's id. None means that the branch ends there despite children."""
@@ -82,6 +84,49 @@ class Tree:
             current = message.parent_id
         line.reverse()
         return line
+
+    def first_part(self, message_id: MessageId) -> MessageId:
+        """Return the first part of the message to which a part belongs; most messages are their own only part."""
+        seen: set[MessageId] = set()
+        while is_part(self._messages[message_id]) and message_id not in seen:
+            seen.add(message_id)
+            above = self._messages.get(self._messages[message_id].parent_id or 0)
+            if above is None or above.role == "root":
+                break
+            message_id = above.id
+        return message_id
+
+    def parts(self, message_id: MessageId) -> list[Message]:
+        """Return all parts of the message to which a part belongs, in their order."""
+        first_id = self.first_part(message_id)
+        line = self.lineage(message_id)
+        found = line[next(index for index, message in enumerate(line) if message.id == first_id) :]
+        seen = {message.id for message in found}
+        while below := [child for child in self.children(found[-1].id) if is_part(self._messages[child])]:
+            if below[-1] in seen:
+                break
+            seen.add(below[-1])
+            found.append(self._messages[below[-1]])
+        return found
+
+    def without_parts(self, choices: Choices) -> tuple[Tree, Choices]:
+        """Return this tree and its choices with one node for each message, which is the first of its parts."""
+        first: dict[MessageId, MessageId] = {}
+        for message_id in sorted(message.id for message in self._messages.values() if is_part(message)):
+            above = self._messages[message_id].parent_id
+            first[message_id] = first[above] if above in first else self.first_part(message_id)
+        parts = {message_id for message_id, found in first.items() if found != message_id}
+        if not parts:
+            return self, choices
+        whole = Tree(
+            (
+                structs.replace(message, parent_id=first.get(message.parent_id or 0, message.parent_id))
+                for message in self._messages.values()
+                if message.id not in parts
+            ),
+            first.get(self.root_id, self.root_id),
+        )
+        return whole, {first.get(upper, upper): lower for upper, lower in choices.items() if lower not in parts}
 
     def path(self, choices: Choices) -> list[Message]:
         """Return the visible branch:

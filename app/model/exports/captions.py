@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from app.model.attachment import fenced_file, split_file
 from app.model.exports.excerpt import Excerpt, Options, Section
-from app.model.message import Message, MessageId, Record, State
+from app.model.message import Message, MessageId, Record, State, is_part
 from app.model.text import as_title, language_of, plain_words
 from app.model.thoughts import thought_of
 from worker.sentence import size_text
@@ -50,7 +50,12 @@ class Note(NamedTuple):
 
 
 def heading(message: Message) -> str:
-    """Return the heading of a message: its role, and for answers the model and the time."""
+    """Return the heading of a message: its role, and for answers the model and the time; empty for a text inside one.
+
+    The other parts of a message have their label as a heading.
+    """
+    if is_part(message):
+        return as_title(split_note(message).label) if is_folded(message) else ""
     if is_folded(message):
         return f"{'Note' if message.role == 'note' else 'File'}: {as_title(split_note(message).label)}"
     name = ROLES.get(message.role, message.role.capitalize())
@@ -163,6 +168,31 @@ def shown_sections(excerpt: Excerpt, options: Options) -> list[Section]:
             above = nearest[message.id] = message.id if is_shown(message, options) else above
         if section.messages:
             found.append(section)
+    return found
+
+
+class Whole(NamedTuple):
+    """The messages of a section, each with all its parts; `parent_id` is the first part of the message above."""
+
+    parent_id: MessageId | None
+    messages: list[list[Message]]
+
+
+def in_wholes(sections: Iterable[Section]) -> list[Whole]:
+    """Group the parts of each message. A message that forks inside is cut there."""
+    found: list[Whole] = []
+    first: dict[MessageId | None, MessageId | None] = {}
+    sections = list(sections)
+    forks = {section.parent_id for section in sections}
+    for section in sections:
+        whole = Whole(first.get(section.parent_id, section.parent_id), [])
+        for message in section.messages:
+            if is_part(message) and whole.messages and whole.messages[-1][-1].id not in forks:
+                whole.messages[-1].append(message)
+            else:
+                whole.messages.append([message])
+            first[message.id] = whole.messages[-1][0].id
+        found.append(whole)
     return found
 
 

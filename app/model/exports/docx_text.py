@@ -30,7 +30,7 @@ from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.highlighting import theme
 from app.model.exports.rendering import boxed
 from app.model.markdown_parser import DISPLAY, parsed
-from app.model.message import Message
+from app.model.message import Message, is_part
 from app.model.text import is_right_to_left
 
 _CHARACTER_MM, _SMALL_CHARACTER_MM, _CELL_PADDING_MM = 2.1, 1.7, 3.5
@@ -82,7 +82,8 @@ class DocxText:
                 yield num_done
 
     def _message(self, message: Message) -> None:
-        self._line("Heading2", heading(message))
+        if caption := heading(message):
+            self._line("Figures" if is_part(message) else "Heading2", caption)
         if marked := marks(message):
             self._line("Figures", marked)
         if is_folded(message):

@@ -161,9 +161,17 @@ def selection(store: Store, conversation_id: int, message_ids: Collection[Messag
         parent_id = nearest.get(message.parent_id)
         nearest[message.id] = message.id if message.id in chosen else parent_id
         if message.id in chosen:
-            kept[message.id] = msgspec.structs.replace(message, parent_id=parent_id)
+            kept[message.id] = _below(message, parent_id)
     path = [kept[message.id] for message in whole.path if message.id in kept]
     return _at_top(whole, list(kept.values()), path)
+
+
+def _below(message: Message, parent_id: MessageId | None) -> Message:
+    """Return a message below another parent. It is no part of that one."""
+    record = message.record
+    if parent_id != message.parent_id and record is not None and record.is_part:
+        record = msgspec.structs.replace(record, is_part=False)
+    return msgspec.structs.replace(message, parent_id=parent_id, record=record)
 
 
 def _at_top(whole: Excerpt, messages: Collection[Message], path: Sequence[Message]) -> Excerpt:

@@ -20,9 +20,11 @@ from typing import Literal
 from typing_extensions import override
 
 from app.model.exports.captions import (
+    Whole,
     ending,
     first_words,
     heading,
+    in_wholes,
     is_folded,
     language,
     marks,
@@ -62,8 +64,8 @@ _VARIABLES = (
 
 def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a page, one message at a time."""
-    sections = shown_sections(excerpt, options)
-    tree = PageTree(sections)
+    wholes = in_wholes(shown_sections(excerpt, options))
+    tree = PageTree([Section(whole.parent_id, [parts[0] for parts in whole.messages]) for whole in wholes])
     script = _resource("page.js") if tree.has_branches else ""
     name = escape(title(excerpt))
     policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -80,7 +82,7 @@ def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
         yield from (Piece(part) for part in tree.picture())
         yield Piece("</div>\n</details>\n</nav>\n")
     yield Piece(f'<main>\n<h1 dir="auto">{name}</h1>\n')
-    yield from _sections(excerpt, sections, tree, options)
+    yield from _sections(excerpt, wholes, tree, options)
     yield Piece("</main>\n")
     if script:
         yield Piece(f"<script>{script}</script>\n")
@@ -123,15 +125,15 @@ def _code(scheme: Literal["light", "dark"]) -> str:
     return "\n".join(rules)
 
 
-def _sections(excerpt: Excerpt, sections: Sequence[Section], tree: PageTree, options: Options) -> Iterator[Piece]:
+def _sections(excerpt: Excerpt, wholes: Sequence[Whole], tree: PageTree, options: Options) -> Iterator[Piece]:
     """Yield all sections. A branch is folded into the section from which it forks."""
-    forks: dict[MessageId | None, list[Section]] = {}
-    for section in sections:
+    forks: dict[MessageId | None, list[Whole]] = {}
+    for section in wholes:
         forks.setdefault(section.parent_id, []).append(section)
     # Each entry: an unfinished section, the index of its next message, and its nesting depth.
-    unfinished: list[tuple[Section, int, int]] = []
+    unfinished: list[tuple[Whole, int, int]] = []
     # Sections that are too deep to nest follow at the outermost level, with their nesting depth there.
-    pending: list[tuple[Section, int]] = []
+    pending: list[tuple[Whole, int]] = []
     for number, top in enumerate(forks.pop(None, [])):
         pending.append((top, 1 if number else 0))
         while pending:
@@ -144,18 +146,18 @@ def _sections(excerpt: Excerpt, sections: Sequence[Section], tree: PageTree, opt
                 if index == len(section.messages):
                     yield Piece("</details>\n" if depth else "")
                     continue
-                message = section.messages[index]
-                yield Piece(_message(message, tree, options), 1)
+                parts = section.messages[index]
+                yield Piece(_message(parts, tree, options), len(parts))
                 unfinished.append((section, index + 1, depth))
-                others = forks.pop(message.id, [])
+                others = forks.pop(parts[0].id, [])
                 if depth + 1 < _MAX_DEPTH:
                     unfinished += [(other, 0, depth + 1) for other in reversed(others)]
                 else:
                     pending += [(other, 1) for other in others]
 
 
-def _branch(excerpt: Excerpt, section: Section) -> str:
-    first = section.messages[0]
+def _branch(excerpt: Excerpt, section: Whole) -> str:
+    first = section.messages[0][0]
     after = ""
     if section.parent_id is not None and section.parent_id in excerpt.tree:
         after = f", after <a href='#m{section.parent_id}'>“{escape(first_words(excerpt.tree[section.parent_id]))}”</a>"
@@ -165,12 +167,14 @@ def _branch(excerpt: Excerpt, section: Section) -> str:
     return f"<details class='branch'>\n<summary>Another branch{named}: {words}</summary>\n"
 
 
-def _message(message: Message, tree: PageTree, options: Options) -> str:
-    parent = tree.parent(message.id)
+def _message(parts: Sequence[Message], tree: PageTree, options: Options) -> str:
+    first = parts[0]
+    parent = tree.parent(first.id)
     above = "" if parent is None else f' data-parent="m{parent}"'
-    content = _note(message) if is_folded(message) else _text(message, options)
-    start = f'<article id="m{message.id}"{above} class="{_class(message)}">\n'
-    return f"{start}{_version(tree.version(message.id))}{content}</article>\n"
+    content = "".join(_note(part) if is_folded(part) else _text(part, options) for part in parts)
+    shown = next((part for part in parts if not is_folded(part)), first)
+    start = f'<article id="m{first.id}"{above} class="{_class(shown)}">\n'
+    return f"{start}{_version(tree.version(first.id))}{content}</article>\n"
 
 
 def _version(version: Version) -> str:
@@ -195,7 +199,7 @@ def _version_link(rel: str, message_id: MessageId, label: str, sign: str, key: s
 
 def _text(message: Message, options: Options) -> str:
     split = split_reasoning(message)
-    parts = [f'<h2><a href="#m{message.id}">{escape(heading(message))}</a></h2>{_marks(message)}']
+    parts = [_heading(message)]
     if split.reasoning and options.reasoning:
         parts.append(
             f'<details class="reasoning"><summary>Reasoning</summary><div class="plain" dir="auto">'
@@ -210,6 +214,12 @@ def _text(message: Message, options: Options) -> str:
     if options.statistics and (line := statistics(message)):
         parts.append(f'<p class="figures">{escape(line)}</p>')
     return "\n".join([*parts, ""])
+
+
+def _heading(message: Message) -> str:
+    caption = heading(message)
+    line = f'<h2><a href="#m{message.id}">{escape(caption)}</a></h2>' if caption else ""
+    return f"{line}{_marks(message)}"
 
 
 def _note(message: Message) -> str:

@@ -11,9 +11,10 @@ headings; Markdown readers do not show them:
 
 `shown` is the last message of the visible branch. `lines` is the number of lines between the comment and the text.
 `closed` is the number of characters that were added after the text: to close what it left open, and to say how the
-answer ended. `state`, `error`, `model`, `name`, `starred_ms` and `pinned_ms` are left out where they are usual. An
-empty system prompt has only a comment. If a text contains `<!-- bough `, all comments say `bough-2`, and so on. The
-clipboard gets a document without comments.
+answer ended. `part` marks a part of the message above it, which has no heading, and is folded if it is a note.
+`state`, `error`, `model`, `name`, `starred_ms` and `pinned_ms` are left out where they are usual. An empty system
+prompt has only a comment. If a text contains `<!-- bough `, all comments say `bough-2`, and so on. The clipboard gets a
+document without comments.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from html import escape
 
 import msgspec
 
@@ -29,6 +31,7 @@ from app.model.exports.captions import (
     branch_title,
     ending,
     heading,
+    is_folded,
     marks,
     shown_sections,
     split_note,
@@ -39,7 +42,7 @@ from app.model.exports.captions import (
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Piece
 from app.model.exports.open_block import end_of_open_block
-from app.model.message import Message, MessageId
+from app.model.message import Message, MessageId, is_part
 from app.model.text import BIDI_CONTROLS, as_title
 from worker.printable import printable_json
 
@@ -59,7 +62,7 @@ def to_markdown(name: str, path: Iterable[Message]) -> str:
         if message.role == "root" or (message.role == "system" and not message.text.strip()):
             continue
         text = message.text if message.role != "file" else split_note(message).text
-        parts += [f"## {escaped(heading(message))}", closed(text.strip("\n"))]
+        parts += [*([] if is_part(message) else [f"## {escaped(heading(message))}"]), closed(text.strip("\n"))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -82,7 +85,10 @@ def markdown(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
             shown.add(above.id)
         for message in section.messages:
             text = text_of(message, options)
+            is_fold = is_part(message) and is_folded(message)
             head = [f"## {escaped(heading(message))}", ""]
+            if is_part(message):
+                head = ["<details>", f"<summary>{escape(heading(message))}</summary>", ""] if is_fold else [""]
             if number > 1 and message is section.messages[0]:
                 head[:0] = [f"# {escaped(branch_title(excerpt, section, number))}", ""]
             if marked := marks(message):
@@ -92,6 +98,8 @@ def markdown(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
             whole = closed(text)
             if ended := ending(message):
                 whole += f"\n\n*{escaped(as_title(ended))}*"
+            if is_fold:
+                whole += "\n\n</details>"
             values = {**_values(message, excerpt, shown), "lines": len(head)}
             if num_added := len(whole) - len(text):
                 values["closed"] = num_added
@@ -122,6 +130,7 @@ def _values(message: Message, excerpt: Excerpt, exported: set[MessageId]) -> dic
         "name": message.name,
         "starred_ms": message.starred_ms,
         "pinned_ms": message.pinned_ms,
+        "part": is_part(message) or None,
     }
     return {
         "id": message.id,

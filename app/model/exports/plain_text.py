@@ -18,7 +18,7 @@ from app.model.exports.captions import (
 )
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Piece
-from app.model.message import Message
+from app.model.message import Message, is_part
 
 
 def plain_text(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
@@ -32,7 +32,8 @@ def plain_text(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
         for message in section.messages:
             head = heading(message)
             figures = statistics(message) if options.statistics else ""
-            lines = [head, "-" * len(head), *filter(None, (marks(message), figures)), _text(message, options)]
+            above = [f"[{head}]" if head else ""] if is_part(message) else [head, "-" * len(head)]
+            lines = [*filter(None, (*above, marks(message), figures)), _text(message, options)]
             if ended := ending(message):
                 lines += ["", f"[{ended}]"]
             yield Piece("\n" + "\n".join(lines) + "\n", 1)

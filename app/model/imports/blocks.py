@@ -144,6 +144,17 @@ def file_note(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
     return note(f"{label}: {name}", f"![{name}](data:{kind};base64,{base64.b64encode(data).decode()})")
 
 
+def data_note(name: str, kind: str, data: str, remarks: Counter[Sentence]) -> str:
+    """Return a note with a file that is given in base64, and its type such as “audio/wav”."""
+    if kind.startswith("image/"):
+        return picture_note(name, f"data:{kind};base64,{data}", remarks)
+    if not _is_base64(data):
+        return missing_file_note(name, remarks)
+    remarks[KEPT_ATTACHMENTS] += 1
+    name = link_title(name) or "without a name"
+    return note(f"File: {name}", f"![{name}](data:{kind or 'application/octet-stream'};base64,{data.strip()})")
+
+
 def file_text(name: str, words: str, remarks: Counter[Sentence]) -> str:
     """Return a text file as a part of its message, because the model has processed it."""
     remarks[KEPT_ATTACHMENTS] += 1

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 from app.model.imports.input_file import opened
 
 _log = logging.getLogger(__name__)
@@ -38,6 +40,8 @@ class Nearby(NamedTuple):
     names."""
     beside: FindFile
     """Finds a file in the same folder by its name."""
+    listed: Callable[[], dict[str, object]] = dict
+    """Returns the archive's own list of its files, `manifest.json`, as JSON; empty if there is none."""
 
 
 def _none(_name: str) -> None:
@@ -101,7 +105,15 @@ class Surroundings:
         def beside(name: str) -> AttachedFile | None:
             return _read(self._bundle, str(PurePosixPath(path).with_name(name)), name)
 
-        return Nearby(path, self._find, beside)
+        return Nearby(path, self._find, beside, lambda: self._manifest)
+
+    @cached_property
+    def _manifest(self) -> dict[str, object]:
+        try:
+            found = self._bundle.open("manifest.json").read(_MAX_ATTACHED_BYTES)
+            return msgspec.json.decode(found, type=dict[str, object])
+        except Exception:  # noqa: BLE001 (a damaged list must not stop the import)
+            return {}
 
     @cached_property
     def _by_name(self) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """A common form for conversations of other programs, and its conversion to Bough's. Independent of the programs.
 
-Tool calls, tool results, other roles and pictures become notes: messages that keep their position, are labelled by
-their first line, and are not sent to a model. Nothing is left out.
+Tool calls, tool results, other roles and pictures become notes, which keep their position, are labelled by their first
+line, and are not sent to a model. Those of one message are its parts, as its texts are. Nothing is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from app.model.grafts import Graft
 from app.model.message import MAX_MS, Message, MessageId, Record, Role, State
@@ -52,6 +52,8 @@ class ForeignMessage(Struct, kw_only=True):
     """The name of the branch that begins here."""
     starred_ms: int | None = None
     pinned_ms: int | None = None
+    is_part: bool = False
+    """Whether it is a part of its parent, which has the same author."""
     pieces: list[Piece] = field(default_factory=list[Piece])
     """The parts of the message in their order, if it has several; `text` is then ignored."""
     notes: list[str] = field(default_factory=list[str])
@@ -124,22 +126,23 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
                 messages.append(Message(id=system_id, parent_id=1, role="system", text="", created_ms=created_ms))
                 keys[system_id] = number_of("system")
             parent_id = system_id
-        record = None
-        if theirs.model or theirs.error:
-            record = Record(model=clean(theirs.model), error=clean(theirs.error) or None)
-        made: list[tuple[Role, str, State, Record | None]] = [
-            (piece_role, clean(piece_text), "complete", record if piece_role == "assistant" else None)
+        record = Record(model=clean(theirs.model), error=clean(theirs.error) or None)
+        made: list[tuple[Role, str, State, Record]] = [
+            (piece_role, clean(piece_text), "complete", record if piece_role == "assistant" else Record())
             for piece_role, piece_text in theirs.pieces or [Piece(role, text)]
         ]
-        ends = [number for number, piece in enumerate(made) if piece[0] == theirs.role] or [0]
-        made[ends[-1]] = (*made[ends[-1]][:2], theirs.state, made[ends[-1]][3])
-        made.extend(("note", clean(words), "complete", None) for words in theirs.notes)
+        end = max((number for number, piece in enumerate(made) if piece[0] == theirs.role), default=len(made) - 1)
+        # An answer may have tool calls and no words.
+        made[end] = (*made[end][:2], theirs.state, record)
+        made.extend(("note", clean(words), "complete", Record()) for words in theirs.notes)
         name = theirs.id if conversation.has_message_ids else f"{keys[parent_id]} {role} {text}"
         times[name] += 1
         for number, (made_role, made_text, state, made_record) in enumerate(made):
             message_id = len(messages) + 1
             keys[message_id] = number_of(name, str(times[name]), str(number))
             is_first = not number
+            if not is_first or (theirs.is_part and parent is not None):
+                made_record = structs.replace(made_record, is_part=True)
             messages.append(
                 Message(
                     id=message_id,
@@ -148,7 +151,7 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
                     text=made_text,
                     state=state,
                     created_ms=when_ms,
-                    record=made_record,
+                    record=None if made_record == Record() else made_record,
                     name=clean(theirs.name) if is_first else "",
                     starred_ms=_valid_ms(theirs.starred_ms) if is_first else None,
                     pinned_ms=_valid_ms(theirs.pinned_ms) if is_first else None,
@@ -196,6 +199,8 @@ def _content(conversation: ForeignConversation) -> Iterator[str]:
         yield str((message.error, message.name, message.starred_ms, message.pinned_ms))
         yield message.text
         yield from itertools.chain.from_iterable(message.pieces)
+        if message.is_part:
+            yield "part"
         yield from message.notes
 
 

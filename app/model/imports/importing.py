@@ -19,7 +19,7 @@ from app.model.database import StoreError
 from app.model.grafts import Graft
 from app.model.imports.source import Aside, Found, Problem, conversations_in, num_bytes
 from app.model.imports.turn import Turn
-from app.model.message import Message
+from app.model.message import Message, is_part
 from app.model.sources import OURS, Head, Known, Source, digest_of, head_of, keys_of, news_of
 from app.model.store import Store
 from worker.sentence import Sentence
@@ -144,8 +144,9 @@ def _reserve_space(folder: Path) -> IO[bytes] | None:
     return None
 
 
-def _is_shown(message: Message) -> bool:
-    return message.role != "root" and (message.role != "system" or bool(message.text))
+def _is_counted(message: Message) -> bool:
+    """Return whether a message is shown and not a part of the one above it."""
+    return message.role != "root" and (message.role != "system" or bool(message.text)) and not is_part(message)
 
 
 def _add_problem(summary: Summary, problem: Problem) -> None:
@@ -197,7 +198,7 @@ class _Writer:
             news = news_of(graft, known)
             self._note(graft, known)
             if news:
-                summary.updates.append(Update(known.name, sum(map(_is_shown, news.messages)), known.conversation_id))
+                summary.updates.append(Update(known.name, sum(map(_is_counted, news.messages)), known.conversation_id))
                 summary.remarks += found.remarks
                 if self._is_written:
                     self._updates.append(graft)
@@ -210,7 +211,7 @@ class _Writer:
             self._note(graft, None)
         summary.programs[found.program] += 1
         summary.num_conversations += 1
-        summary.num_messages += sum(map(_is_shown, graft.messages))
+        summary.num_messages += sum(map(_is_counted, graft.messages))
         parents = Counter(message.parent_id for message in graft.messages)
         summary.num_branches += sum(number - 1 for number in parents.values() if number > 1) + 1
         summary.remarks += found.remarks

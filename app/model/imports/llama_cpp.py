@@ -25,8 +25,13 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one conversation."""
     conv = object_of(item["conv"])
     remarks: Counter[Sentence] = Counter()
-    found = [object_of(one) for one in list_of(item["messages"])]
+    found = [object_of(one) for one in list_of(item["messages"]) if object_of(one)]
+    if num_other := len(list_of(item["messages"])) - len(found):
+        remarks[Sentence("lines of llama.cpp that are no messages, left out")] += num_other
     roots = {id_of(theirs.get("id")) for theirs in found if text_of(theirs.get("type")) == "root"}
+    if not roots and found:
+        # The conversation that is shown is exported without its root.
+        roots = {id_of(found[0].get("parent"))} - {id_of(theirs.get("id")) for theirs in found}
     messages: list[ForeignMessage] = []
     for number, theirs in enumerate(found):
         message_id = id_of(theirs.get("id")) or f"#{number}"
@@ -60,18 +65,8 @@ def _message(
         function = object_of(object_of(called).get("function"))
         notes.append(blocks.tool_call_note(text_of(function.get("name")), function.get("arguments"), remarks))
     for found in list_of(theirs.get("extra")):
-        extra = object_of(found)
-        name = text_of(extra.get("name"))
-        words = text_of(extra.get("content"))
-        if url := text_of(extra.get("base64Url")):
-            notes.append(blocks.picture_note(name, url, remarks))
-        elif words:
-            text = f"{text}\n\n{blocks.file_text(name, words, remarks)}"
-        elif data := text_of(extra.get("base64Data")):
-            kind = text_of(extra.get("mimeType")) or "application/octet-stream"
-            notes.append(blocks.picture_note(name, f"data:{kind};base64,{data}", remarks))
-        else:
-            notes.append(blocks.missing_file_note(name, remarks))
+        words = _attached(object_of(found), notes, remarks)
+        text = f"{text}\n\n{words}".lstrip() if words else text
     return ForeignMessage(
         id=message_id,
         parent=parent,
@@ -81,6 +76,27 @@ def _message(
         model=text_of(theirs.get("model")),
         notes=notes,
     )
+
+
+def _attached(extra: dict[str, Json], notes: list[str], remarks: Counter[Sentence]) -> str:
+    """Return the text of an attachment, which the model has processed; add its files to `notes`."""
+    kind, name, words = text_of(extra.get("type")), text_of(extra.get("name")), text_of(extra.get("content"))
+    num_before = len(notes)
+    if url := text_of(extra.get("base64Url")):
+        notes.append(blocks.picture_note(name, url, remarks))
+    if data := text_of(extra.get("base64Data")):
+        media = text_of(extra.get("mimeType")) or ("application/pdf" if kind == "PDF" else "")
+        notes.append(blocks.data_note(name, media, data, remarks))
+    if kind == "PDF" and extra.get("processedAsImages") is True:
+        # The model has seen its pages, and not its text.
+        pages = enumerate(map(text_of, list_of(extra.get("images"))), 1)
+        notes.extend(blocks.picture_note(f"{name}, page {number}", page, remarks) for number, page in pages)
+        words = ""
+    if source := {key: extra[key] for key in ("uri", "serverName", "promptName", "arguments") if extra.get(key)}:
+        notes.append(blocks.other_note(f"Source: {name}".rstrip(": "), source, remarks))
+    if not words and len(notes) == num_before:
+        notes.append(blocks.missing_file_note(name, remarks))
+    return blocks.file_text(name, words, remarks) if words else ""
 
 
 def _decoded(value: Json) -> Json:

@@ -95,7 +95,9 @@ def _message(
                     pieces.add_note(blocks.missing_file_note(_file_name(block), remarks))
                 case "toolCallRequest":
                     name = text_of(block.get("name"))
-                    pieces.add_note(blocks.tool_call_note(name, block.get("parameters"), remarks))
+                    pieces.add_note(
+                        blocks.tool_call_note(name, block.get("parameters", block.get("arguments")), remarks)
+                    )
                 case "toolCallResult":
                     name = text_of(block.get("name"))
                     pieces.add_note(blocks.tool_result_note(name, block.get("content"), remarks))

@@ -59,10 +59,10 @@ from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
-_WITH_FILES = (chatgpt, grok, cherry_studio, jan, text_generation_webui, gemini, ai_studio)
+_WITH_FILES = (chatgpt, grok, chatbox, cherry_studio, jan, text_generation_webui, gemini, ai_studio)
 """Readers of conversations that depend on the names of files, or refer to other files."""
 _READERS = (
-    *_WITH_FILES, chatbox, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex,
+    *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex,
     gemini_cli, chat_records,
 )  # fmt: skip
 _DATABASES = (open_webui_database, llm)
@@ -181,6 +181,7 @@ def _in_archive(
     readable = [path for path in _readable(archive) if not path.lower().endswith(".zip")]
     # Exports of ChatGPT and Claude also contain JSON files without conversations.
     chosen = [path for path in readable if Path(path).name.lower().startswith("conversations")] or readable
+    chosen = chatbox.sessions_in(archive.paths) or chosen
     if _CHERRY_STUDIO in archive.paths:
         # The other files of such a backup were uploaded.
         chosen = [_CHERRY_STUDIO]

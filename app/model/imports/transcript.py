@@ -107,6 +107,7 @@ def _message(values: dict[str, Json], number: int, text: str, begin: int, end: i
         name=text_of(values.get("name")),
         starred_ms=_whole(values.get("starred_ms")),
         pinned_ms=_whole(values.get("pinned_ms")),
+        is_part=values.get("part") is True,
     )
 
 

@@ -43,6 +43,7 @@ class CompareCommands(QObject):
 
         If the message has only one version, its branch is compared.
         """
+        message_id = self._controller.shown.first_part(message_id)
         siblings = list(self._controller.shown.siblings(message_id))
         if len(siblings) < 2:
             self.compare_with_branch(message_id)
@@ -54,6 +55,7 @@ class CompareCommands(QObject):
 
     def compare_messages(self, one: MessageId, other: MessageId) -> None:
         """Compare any two messages."""
+        one, other = self._controller.shown.first_part(one), self._controller.shown.first_part(other)
         siblings = list(self._controller.shown.siblings(one))
         if other in siblings:
             sides = [self._version(sibling, number, len(siblings)) for number, sibling in enumerate(siblings, 1)]
@@ -90,14 +92,14 @@ class CompareCommands(QObject):
 
     def _version(self, message_id: MessageId, number: int, count: int) -> _Side:
         title = self.tr("Version {number} of {count}").format(number=number, count=count)
-        return self._titled(title, message_id), [_passage(self._controller.shown.message(message_id))]
+        return self._titled(title, message_id), [_passage(self._controller.shown.whole(message_id))]
 
     def _message(self, message_id: MessageId) -> _Side:
-        message = self._controller.shown.message(message_id)
+        message = self._controller.shown.whole(message_id)
         return self._titled(role_text(message), message_id), [_passage(message)]
 
     def _titled(self, title: str, message_id: MessageId) -> str:
-        message = self._controller.shown.message(message_id)
+        message = self._controller.shown.whole(message_id)
         model = message.record.model if message.record is not None else ""
         details = (title, message.name, model_label(model) if model else "", when(message.created_ms))
         return " · ".join(detail for detail in details if detail)

@@ -152,7 +152,7 @@ class SideBySide(QWidget):
 
     def _shown(self, message_id: MessageId) -> ShownMessage:
         return ShownMessage(
-            message=self._controller.shown.message(message_id),
+            message=self._controller.shown.whole(message_id),
             siblings=(message_id,),
             actions=(),
             is_streaming=self._controller.shown.is_streaming(message_id),

@@ -102,9 +102,11 @@ class MessageCommands(QObject):
     def act(self, message_id: MessageId, request: MessageRequest) -> None:
         """Carry out an action on a message of the tree. An action that is impossible now does nothing."""
         controller = self._controller
+        # A message of several parts has its versions, marks and branches where it begins.
+        first_id = controller.shown.first_part(message_id)
         match request:
             case MessageAction.EDIT:
-                self.edit(message_id)
+                self.edit(self._editable_part(message_id))
             case MessageAction.REGENERATE:
                 controller.regenerate(message_id)
             case MessageAction.REGENERATE_WITH:
@@ -116,28 +118,30 @@ class MessageCommands(QObject):
                 self._continue(message_id)
             case MessageAction.COPY:
                 message = controller.shown.message(message_id)
+                if message.role not in {"note", "file"}:
+                    message = controller.shown.whole(message_id)
                 text = split_file(message)[1] if message.role == "file" else message.text
                 QGuiApplication.clipboard().setText(text)
             case MessageAction.STAR:
-                controller.star(message_id)
+                controller.star(first_id)
             case MessageAction.PIN_BRANCH:
-                controller.pin_branch(message_id)
+                controller.pin_branch(first_id)
             case MessageAction.NAME_BRANCH:
-                name = questions.ask_branch_name(self._transcript.window(), controller.shown.message(message_id).name)
+                name = questions.ask_branch_name(self._transcript.window(), controller.shown.message(first_id).name)
                 if name is not None:
-                    controller.name_branch(message_id, name)
+                    controller.name_branch(first_id, name)
             case MessageAction.PRUNE:
-                if controller.can_prune(message_id):
-                    controller.prune(message_id)
+                if controller.can_prune(first_id):
+                    controller.prune(first_id)
             case MessageAction.SIDE_BY_SIDE:
-                if self._has_versions(message_id):
-                    self.versions_requested.emit(list(controller.shown.siblings(message_id)))
+                if self._has_versions(first_id):
+                    self.versions_requested.emit(list(controller.shown.siblings(first_id)))
             case MessageAction.COMPARE:
-                if self._has_versions(message_id):
-                    self.comparison_requested.emit(message_id)
+                if self._has_versions(first_id):
+                    self.comparison_requested.emit(first_id)
             case MessageAction.KEEP_ONLY:
-                if self._has_versions(message_id):
-                    controller.keep_only(message_id)
+                if self._has_versions(first_id):
+                    controller.keep_only(first_id)
             case SaveVersion(text):
                 controller.edit(message_id, text)
             case MessageAction.REPLACE:
@@ -147,7 +151,7 @@ class MessageCommands(QObject):
             case ReplaceText(text):
                 controller.replace(message_id, text)
             case ShowSibling(step):
-                self._transcript.step_sibling(message_id, step)
+                self._transcript.step_sibling(first_id, step)
             case ForkAtToken(token_index, token_id):
                 controller.forks.fork_at_token(message_id, token_index, token_id)
             case ContinueAfter(num_chars):
@@ -159,8 +163,8 @@ class MessageCommands(QObject):
 
     def possible(self, message_id: MessageId) -> list[MessageAction]:
         """Return the actions that are possible on a message anywhere in the tree."""
-        message = self._controller.shown.message(message_id)
-        match message.role:
+        message = self._controller.shown.parts(message_id)[-1]
+        match self._controller.shown.whole(message_id).role:
             case "assistant":
                 can_continue = self._controller.shown.can_continue(message)
                 actions = [action for action in ROW_ACTIONS if action != MessageAction.CONTINUE or can_continue]
@@ -174,7 +178,7 @@ class MessageCommands(QObject):
 
     def is_marked(self, message_id: MessageId, action: MessageAction) -> bool | None:
         """Return whether a message has the mark that an action sets; None if the action sets none."""
-        message = self._controller.shown.message(message_id)
+        message = self._controller.shown.message(self._controller.shown.first_part(message_id))
         match action:
             case MessageAction.STAR:
                 return message.starred_ms is not None
@@ -186,6 +190,7 @@ class MessageCommands(QObject):
     def label(self, message_id: MessageId, action: MessageAction) -> str:
         """Return the menu text of an action. For actions that prune, it contains the number of messages."""
         controller = self._controller
+        message_id = controller.shown.first_part(message_id)
         match action:
             case MessageAction.PRUNE:
                 return self.tr("Prune (%n message(s))", "", controller.shown.subtree_size(message_id))
@@ -198,6 +203,7 @@ class MessageCommands(QObject):
                 return self._menus.own_text(action.value)
 
     def _possible_tree_actions(self, message_id: MessageId) -> list[MessageAction]:
+        message_id = self._controller.shown.first_part(message_id)
         can_prune = self._controller.can_prune(message_id)
         has_versions = len(self._controller.shown.siblings(message_id)) > 1
         return [
@@ -282,6 +288,12 @@ class MessageCommands(QObject):
             self._controller.shown.go_to(message_id)
         if (view := self._transcript.reveal(message_id)) is not None:
             view.begin_edit()
+
+    def _editable_part(self, message_id: MessageId) -> MessageId:
+        """Return the part itself; if it is folded, the last text of its message, if that has one."""
+        parts = self._controller.shown.parts(message_id)
+        texts = [part.id for part in parts if part.role not in {"note", "file"}]
+        return message_id if message_id in texts or not texts else texts[-1]
 
     def _continue(self, message_id: MessageId) -> None:
         """Continue an answer from the cursor that the user placed inside it, else from its end."""

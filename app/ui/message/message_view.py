@@ -147,9 +147,10 @@ class MessageView(QFrame):
             is_saved=shown.is_saved,
             has_all_figures=modes.are_all_figures_shown,
         )
-        self._row.setVisible(message.role != "file" or len(shown.siblings) > 1)
-        self._row.show_siblings(shown.siblings, message.id)
-        self._row.show_marks(message)
+        first = shown.first or message
+        self._row.setVisible(shown.is_end and (message.role != "file" or len(shown.siblings) > 1))
+        self._row.show_siblings(shown.siblings, first.id)
+        self._row.show_marks(first)
         self._row.show_actions(shown.actions, message)
         self._show_place_to_continue()
         self._show_buttons()

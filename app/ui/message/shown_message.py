@@ -89,6 +89,10 @@ class ShownMessage(Struct, frozen=True):
     """Whether the message streams, but has no text yet."""
     is_queued: bool = False
     """Whether the model has not been asked yet: the message waits for another answer, or for its model to load."""
+    first: Message | None = None
+    """The first part of the message, which has its versions and marks; None if the message has one part."""
+    is_end: bool = True
+    """Whether this is the last part of its message, which has the row of actions for all of them."""
     num_tokens: int | None = None
     """The size of an attached file in tokens; None means that it is not known."""
 
@@ -112,7 +116,7 @@ class ShownMessage(Struct, frozen=True):
         """The accessible name, for screen readers."""
         role = role_name(self.message.role)
         if len(self.siblings) > 1:
-            number = list(self.siblings).index(self.message.id) + 1
+            number = list(self.siblings).index((self.first or self.message).id) + 1
             words = QCoreApplication.translate("MessageView", "{}, version {} of {}")
             return words.format(role, number, len(self.siblings))
         return role

@@ -69,7 +69,9 @@ class FindCommands(QObject):
     @property
     def message_ids(self) -> Sequence[MessageId]:
         """All messages with hits, on any branch."""
-        return self._hits.message_ids
+        shown = self._controller.shown
+        # The tree has one dot for a message of several parts.
+        return list(dict.fromkeys(map(shown.first_part, filter(shown.has, self._hits.message_ids))))
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """Return the slot of each action, by the action's name in the menus."""
@@ -158,7 +160,7 @@ class FindCommands(QObject):
         on_branch = {message.id for message in branch}
         messages = () if opened is None else opened.tree.messages
         self._hits.search(query, branch, (message for message in messages if message.id not in on_branch))
-        self.found.emit(self._hits.message_ids)
+        self.found.emit(self.message_ids)
 
     # --- showing hits --------------------------------------------------------------------------------------
 

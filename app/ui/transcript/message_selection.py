@@ -229,7 +229,8 @@ def copied(messages: Sequence[Message]) -> QMimeData:
 
     shown = [message for message in messages if message.role != "system" or message.text.strip()]
     data = QMimeData()
-    data.setText("\n\n".join(f"{heading(message)}\n\n{message.text.strip()}" for message in shown))
+    texts = (part for message in shown for part in (heading(message), message.text.strip()) if part)
+    data.setText("\n\n".join(texts))
     # Leave out the heading of the document.
     data.setData("text/markdown", to_markdown("", shown).partition("\n\n")[2].encode())
     return data

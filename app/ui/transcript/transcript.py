@@ -213,11 +213,15 @@ class Transcript(MessageList):
         message = self._conversation.message(message_id)
         is_last = message_id == self._ids[-1]
         can_continue = self._conversation.can_continue(message)
+        parts = self._conversation.parts(message_id)
+        whole = message if len(parts) == 1 else self._conversation.whole(message_id)
         return ShownMessage(
             message=message,
+            first=parts[0] if len(parts) > 1 else None,
+            is_end=message_id == parts[-1].id,
             # A copy, because the tree appends to its own list.
-            siblings=tuple(self._conversation.siblings(message_id)),
-            actions=row_actions(message, can_continue=can_continue, is_last=is_last),
+            siblings=tuple(self._conversation.siblings(parts[0].id)),
+            actions=row_actions(whole, can_continue=can_continue, is_last=is_last),
             is_streaming=self._conversation.is_streaming(message_id),
             is_waiting=self._conversation.is_without_new_text(message_id),
             is_queued=self._conversation.is_queued(message_id),

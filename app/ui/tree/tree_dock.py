@@ -138,7 +138,7 @@ class TreeDock(QFrame):
 
     def _message(self, message_id: MessageId) -> Message:
         try:
-            return self._controller.shown.message(message_id)
+            return self._controller.shown.whole(message_id)
         except LookupError:
             # Another conversation was opened, and the dock still shows the one before.
             assert self._tree is not None
@@ -156,8 +156,8 @@ class TreeDock(QFrame):
         if opened is not self._opened:
             self._opened = opened
             self._controller.costs.show(None if opened is None else opened.lineage)
-        self._tree = None if opened is None else opened.tree
-        self.view.show_tree(self._tree, {} if opened is None else opened.choices)
+        self._tree, choices = (None, {}) if opened is None else opened.tree.without_parts(opened.choices)
+        self.view.show_tree(self._tree, choices)
         self._show_pinned([] if opened is None else [message.id for message in opened.pinned])
         layout = self.view.layout_shown
         is_strip = self._overview.is_strip

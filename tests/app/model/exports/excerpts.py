@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hypothesis import strategies as st
+from msgspec import structs
 
 from app.model.exports.excerpt import Excerpt
 from app.model.grafts import Graft
@@ -57,6 +58,7 @@ _RECORDS = st.builds(
     draft=st.sampled_from(["auto", "tree", "off"]),
     template_options=st.dictionaries(TEXTS, st.booleans() | st.lists(TEXTS, max_size=2), max_size=2),
     kv_bits=st.sampled_from([None, 4, 8]),
+    is_part=st.booleans(),
     sampling=st.builds(Sampling, temperature=st.floats(0, 2), seed=st.none() | st.integers(0, 2**63 - 1)),
     seed=st.none() | st.integers(0, 2**63 - 1),
     earlier=st.lists(
@@ -67,9 +69,17 @@ _RECORDS = st.builds(
 )
 
 
+_WHOLE_RECORDS = _RECORDS.map(lambda record: structs.replace(record, is_part=False))
+
+
 @st.composite
-def excerpts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: int = 1) -> Excerpt:
-    """Generate a conversation with a root, a system prompt and a tree of any shape below them."""
+def excerpts(
+    draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: int = 1, has_parts: bool = True
+) -> Excerpt:
+    """Generate a conversation with a root, a system prompt and a tree of any shape below them.
+
+    `has_parts`: whether messages may be parts of those above them, at any place.
+    """
     root, system = first_id, first_id + 1
     messages = [
         Message(id=root, parent_id=None, role="root", text="", created_ms=1_700_000_000_000),
@@ -88,7 +98,7 @@ def excerpts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id
                 text=draw(texts),
                 state=draw(st.sampled_from(["complete", "stopped", "cut", "failed"])),
                 created_ms=draw(st.integers(0, 2_000_000_000_000)),
-                record=draw(_RECORDS) if role == "assistant" else None,
+                record=draw(_RECORDS if has_parts else _WHOLE_RECORDS) if role == "assistant" else None,
                 name=draw(st.sampled_from(["", "a name"])),
                 starred_ms=draw(st.none() | st.integers(0, 9)),
                 pinned_ms=draw(st.none() | st.integers(0, 9)),

@@ -143,7 +143,7 @@ def test_answers_of_several_models_in_cherry_studio_are_siblings(store: Store, t
     assert [message.state for message in excerpt.messages[8:]] == ["stopped", "complete", "failed"]
     assert excerpt.path[-1].text == "Error\n\nno network"
     records = [message.record and message.record.model for message in excerpt.messages]
-    assert [model for model in records if model] == ["gpt-4o", "r1", "r1"]
+    assert [model for model in records if model] == ["gpt-4o", "r1", "r1", "gpt-4o"]
     conversation = excerpt.conversation
     assert (conversation.name, conversation.folder, conversation.model) == ("Cats", "Vet", "gpt-4o")
     assert (conversation.created_ms, conversation.pinned_ms is not None) == (1_748_768_400_000, True)
@@ -238,3 +238,69 @@ def test_a_copy_of_cherry_studios_own_files_is_refused_by_name(store: Store, tmp
         archive.writestr("IndexedDB/file__0.indexeddb.leveldb/000003.log", b"\0")
     (problem,) = import_all(store, tmp_path / "cherry-studio.zip").problems
     assert problem.why == "it is a copy of Cherry Studio's own files, and Bough reads only its backups with a data.json"
+
+
+def _backup(path: Path, session: dict[str, Any], *files: tuple[str, str, bytes]) -> None:
+    """Write an archive as newer versions of Chatbox do: `files` are keys, types and contents."""
+    resources = [
+        {"id": f"resource-{number:06}", "originalStorageKeys": [key], "sessionIds": [session["id"]], "mimeType": kind}
+        for number, (key, kind, _) in enumerate(files, 1)
+    ]
+    meta = {"id": session["id"], "name": session["name"], "sortOrder": 1, "createdAt": 1_755_000_000_000}
+    manifest = {
+        "format": "chatbox-backup", "formatVersion": 2, "application": {"name": "Chatbox"}, "data": {},
+        "sessions": [{"id": session["id"], "path": f"sessions/{session['id']}/session.json", "meta": meta}],
+        "resources": resources, "warnings": [],
+    }  # fmt: skip
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("settings.json", json.dumps({"theme": 1}))
+        archive.writestr(f"sessions/{session['id']}/session.json", json.dumps(session))
+        for number, (_, kind, data) in enumerate(files, 1):
+            suffix = "txt" if kind == "text/plain" else kind.partition("/")[2]
+            archive.writestr(f"sessions/{session['id']}/resources/resource-{number:06}.{suffix}", data)
+        archive.writestr("manifest.json", json.dumps(manifest))
+
+
+def test_an_archive_of_chatbox_is_read_with_its_files(store: Store, tmp_path: Path) -> None:
+    called = {"type": "tool-call", "toolName": "f", "args": {}, "result": "begin", "resultStorageKey": "r"}
+    gone = {"type": "tool-call", "toolName": "g", "args": {}, "result": "begin", "resultStorageKey": "gone"}
+    files = [
+        {"id": "f", "name": "notes.pdf", "storageKey": "parsed", "rawStorageKey": "raw"},
+        {"id": "t", "name": "a.txt", "storageKey": "text"},
+    ]
+    session = {
+        "id": "s1", "name": "Cats", "type": "chat", "archivedAt": 1_757_000_000_000, "threadName": "Now",
+        "messages": [
+            _said("m1", "user", "What?", {"type": "image", "storageKey": "picture"}, files=files,
+                  links=[{"id": "l", "url": "https://x.org", "title": "X", "storageKey": "page"}]),
+            _said("m2", "assistant", called, gone, "So", {"type": "audio", "storageKey": "none", "transcript": "Hi"}),
+        ],
+    }  # fmt: skip
+    png = base64.b64decode(samples.PNG)
+    _backup(
+        tmp_path / "Chatbox-backup.zip", session,
+        ("picture", "image/png", png), ("parsed", "text/plain", b"Words"), ("raw", "application/pdf", b"%PDF-1"),
+        ("text", "text/plain", b"Text"), ("page", "text/plain", b"Page"), ("r", "text/plain", b"begin and end"),
+    )  # fmt: skip
+    summary = import_all(store, tmp_path / "Chatbox-backup.zip")
+    assert (summary.problems, dict(summary.programs), summary.num_messages) == ([], {"Chatbox": 1}, 2)
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert [line.partition(" ")[2] for line in drawn(excerpt)] == [
+        "user: What?",
+        f"note: Picture: picture.png\n\n![picture.png](data:image/png;base64,{samples.PNG})",
+        "note: File: notes.pdf\n\n![notes.pdf](data:application/pdf;base64,JVBERi0x)",
+        "user: File: notes.pdf\n\n```\nWords\n```\n\nFile: a.txt\n\n```\nText\n```",
+        "note: Link: X\n\nhttps://x.org",
+        "user: File: https://x.org\n\n```\nPage\n```",
+        "note: Tool call: f\n\n```json\n{}\n```",
+        "note: Tool result: f\n\n```\nbegin and end\n```",
+        "note: Tool call: g\n\n```json\n{}\n```",
+        "note: Tool result: g\n\n```\nbegin\n```",
+        "note: File: gone\n\nIt is not in the file that was imported.",
+        "assistant: So",
+        "note: File: none\n\nIt is not in the file that was imported.",
+        "assistant: Hi",
+    ]
+    assert excerpt.conversation.archived_ms is not None
+    assert excerpt.conversation.created_ms == 1_755_000_000_000
+    assert any("threads of Chatbox" in str(remark) for remark in summary.remarks)

@@ -411,3 +411,37 @@ def test_a_group_in_silly_tavern_keeps_its_speakers_swipes_and_files(store: Stor
         "9<10 note: Tool result: roll\n\n```\n4\n```",
     ]
     assert excerpt.path[1].text.endswith("Mira: Welcome")
+
+
+def test_attachments_of_llama_cpp_keep_their_bytes_their_texts_and_where_they_are_from(
+    store: Store, tmp_path: Path
+) -> None:
+    pdf = {"type": "PDF", "name": "a.pdf", "base64Data": "JVBERi0x", "content": "Words", "processedAsImages": False}
+    pages = [f"data:image/png;base64,{samples.PNG}"]
+    scan = {**pdf, "name": "b.pdf", "processedAsImages": True, "images": pages}
+    sound = {"type": "AUDIO", "name": "c.wav", "base64Data": "UklGRg==", "mimeType": "audio/wav"}
+    prompt = {"type": "MCP_PROMPT", "name": "p", "serverName": "s", "promptName": "q", "content": "Do it",
+              "arguments": {"a": "1"}}  # fmt: skip
+    message = _llama("m", "the root", "user", "Look", extra=[pdf, scan, sound, prompt])
+    session = {"type": "session", "harness": "llama.app", "id": "c", "name": "Files", "currNode": "m"}
+    other = {"type": "marker", "value": 1}
+    path = tmp_path / "c.jsonl"
+    path.write_text(lines([session, message, other]))
+    summary = import_all(store, path)
+    assert summary.problems == []
+    assert {str(remark) for remark in summary.remarks} == {
+        "pictures and files, stored with their messages",
+        "tool calls, tool results and messages of other roles, kept as notes",
+        "lines of llama.cpp that are no messages, left out",
+    }
+    assert [line.partition(" ")[2] for line in drawn(whole_tree(store, summary.conversation_ids[0]))] == [
+        "user: Look\n\nFile: a.pdf\n\n```\nWords\n```\n\nFile: p\n\n```\nDo it\n```",
+        "note: File: a.pdf\n\n![a.pdf](data:application/pdf;base64,JVBERi0x)",
+        "note: File: b.pdf\n\n![b.pdf](data:application/pdf;base64,JVBERi0x)",
+        f"note: Picture: b.pdf, page 1\n\n![b.pdf, page 1](data:image/png;base64,{samples.PNG})",
+        "note: File: c.wav\n\n![c.wav](data:audio/wav;base64,UklGRg==)",
+        (
+            'note: Source: p\n\n```json\n{\n  "serverName": "s",\n  "promptName": "q",\n'
+            '  "arguments": {\n    "a": "1"\n  }\n}\n```'
+        ),
+    ]
