@@ -6651,6 +6651,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Zeilen von Codex, die keine Nachrichten sind, weggelassen</translation>
     </message>
     <message>
+        <source>lines of llama.cpp that are no messages, left out</source>
+        <translation>Zeilen von llama.cpp, die keine Nachrichten sind, weggelassen</translation>
+    </message>
+    <message>
         <source>loading the model</source>
         <translation>Laden des Modells</translation>
     </message>
