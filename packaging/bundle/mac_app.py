@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -34,9 +35,14 @@ _GERMAN = {
 _ARM64 = 0x0100000C  # CPU_TYPE_ARM64 of <mach/machine.h>
 _MACH_O_BEGINNINGS = {bytes.fromhex(text) for text in ("cffaedfe", "cafebabe", "cafebabf")}
 _SYSTEM = ("/System/Library/", "/usr/lib/", "@rpath/", "@loader_path/", "@executable_path/")
+_COMPILES = b"_pthread_jit_write_protect_np"
+"""The function that code on Apple silicon calls when it makes code. PCRE2, in some builds of Qt, crashes in it."""
 _ICON_SIZES = (16, 32, 128, 256, 512)
 _ICON_PART = 824 / 1024
 """The part of its width that an icon fills, by Apple's template."""
+
+
+_NUM_TRIES, _PAUSE_S = 5, 3
 
 
 class AppError(Exception):
@@ -55,9 +61,9 @@ def entitlements(folder: Path) -> str | None:
     """Return the path of the entitlements, which is made in `folder`; None if the app needs none.
 
     Signed by a certificate it needs none of the exceptions of the hardened runtime. Metal compiles in a process of the
-    system; MLX compiles nothing on the CPU, because Bough switches that off; neither Python on Apple silicon (its
-    `libffi` has ready-made trampolines) nor any package inside makes executable memory; PyInstaller signs each library
-    with the same certificate. A hook can therefore not load compiled modules of other people.
+    system; MLX compiles nothing on the CPU, because Bough switches that off; Python uses the system's `libffi`, which
+    has ready-made trampolines; Qt's regular expressions are built without a compiler, as `check` makes sure;
+    PyInstaller signs each library with the same certificate. So a hook can't load compiled modules of other people.
 
     An ad hoc signature belongs to no team, so the app could not load its own libraries. It gets that one exception. All
     other limits are the same, so that a test of an unsigned build tests them.
@@ -230,6 +236,8 @@ def check(app: Path) -> None:
                 faults.append(f"MLX would not find its Metal library: {place.parent}/mlx.metallib is missing")
         if file.is_symlink() or not file.is_file() or not _is_mach_o(file):
             continue
+        if _COMPILES in file.read_bytes():
+            faults.append(f"{place} compiles at run time, so the hardened runtime would end it: allow-jit is missing")
         parts = list(_arm64_parts(file))
         if not parts:
             faults.append(f"{place} has nothing for Apple silicon")
@@ -297,10 +305,19 @@ def _make_image(app: Path, work: Path, dist: Path, program_version: str) -> Path
     (inside / "Applications").symlink_to("/Applications")
     system = plistlib.loads((app / "Contents" / "Info.plist").read_bytes())["LSMinimumSystemVersion"]
     image = dist / f"bough-{program_version}-macos{system.partition('.')[0]}-arm64.dmg"
-    image.unlink(missing_ok=True)
     # ULFO: compressed by LZFSE, for macOS 10.11 and newer.
     command = ["hdiutil", "create", "-volname", "Bough", "-srcfolder", str(inside), "-fs", "HFS+", "-format", "ULFO"]
-    _run(*command, str(image))
+    for num_tries_left in reversed(range(_NUM_TRIES)):
+        image.unlink(missing_ok=True)
+        done = subprocess.run([*command, str(image)], check=False)
+        if done.returncode == 0:
+            break
+        # While macOS looks for malware in it, the image is "busy" (actions/runner-images#7522).
+        if not num_tries_left:
+            raise AppError(
+                f"hdiutil could not make {image.name} in {_NUM_TRIES} tries; its last exit code is {done.returncode}."
+            )
+        time.sleep(_PAUSE_S)
     _run("hdiutil", "verify", str(image))
     return image
 

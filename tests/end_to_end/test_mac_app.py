@@ -129,6 +129,7 @@ def test_a_whole_app_has_no_faults(tmp_path: Path) -> None:
         ("MacOS/bough", None, "MacOS/bough is missing"),
         ("Frameworks/new.so", _library((26, 2)), r"new.so needs macOS 26\.2; Info.plist says 15\.0"),
         ("Frameworks/intel.so", _library(processor=_X86), "intel.so has nothing for Apple silicon"),
+        ("Frameworks/jit.so", _library() + b"\0_pthread_jit_write_protect_np\0", "jit.so compiles at run time"),
         ("Frameworks/brewed.so", _library(loads="/opt/homebrew/lib/libz.dylib"), "loads /opt/homebrew/lib/libz.dylib"),
     ],
 )
@@ -149,9 +150,19 @@ _STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
 case "$(basename "$0") $1 $2" in
   "ditto "*) for last; do :; done; [ "$1" = -c ] || cp -R "$1" "$last" ;;
-  "hdiutil create "*) for last; do :; done; touch "$last" ;;
+  "hdiutil create "*)
+    [ "$(grep -c 'hdiutil create' "$CALLS")" -gt "$BUSY" ] || exit 1
+    for last; do :; done
+    touch "$last" ;;
   "xcrun notarytool submit") echo "{\\"id\\": \\"7\\", \\"status\\": \\"$STATUS\\"}" ;;
 esac
+"""
+
+
+_WITHOUT_PAUSES = f"""
+import runpy, time
+time.sleep = lambda seconds: None
+runpy.run_path({str(ROOT / "packaging" / "bundle" / "mac_app.py")!r}, run_name="__main__")
 """
 
 
@@ -160,6 +171,7 @@ def _finish(folder: Path, **variables: str) -> tuple[subprocess.CompletedProcess
     app = _app(folder)
     for name in ("programs", "work", "dist"):
         (folder / name).mkdir()
+    (folder / "programs" / "mac_app.py").write_text(_WITHOUT_PAUSES)
     for name in ("codesign", "ditto", "hdiutil", "spctl", "xcrun"):
         program = folder / "programs" / name
         program.write_text(_STAND_IN)
@@ -169,9 +181,10 @@ def _finish(folder: Path, **variables: str) -> tuple[subprocess.CompletedProcess
         "PATH": f"{folder / 'programs'}:{os.environ['PATH']}",
         "CALLS": str(folder / "calls"),
         "STATUS": "Accepted",
+        "BUSY": "0",
         **variables,
     }
-    script = ROOT / "packaging" / "bundle" / "mac_app.py"
+    script = folder / "programs" / "mac_app.py"
     done = subprocess.run(
         [sys.executable, str(script), str(app), str(folder / "work"), str(folder / "dist")],
         env=environment,
@@ -226,3 +239,11 @@ def test_a_profile_without_a_certificate_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "BOUGH_SIGN_IDENTITY" in done.stderr
     assert calls == []
+
+
+@pytest.mark.parametrize(("num_failures", "code"), [("2", 0), ("9", 1)])
+def test_an_image_that_is_busy_is_tried_again(tmp_path: Path, num_failures: str, code: int) -> None:
+    done, calls = _finish(tmp_path, BUSY=num_failures)
+    assert done.returncode == code, done.stderr
+    assert sum(call[:2] == ["hdiutil", "create"] for call in calls) == (3 if code == 0 else 5)
+    assert code == 0 or "in 5 tries" in done.stderr
