@@ -148,7 +148,8 @@ def metal_links(places: Iterable[str]) -> list[tuple[str, str, str]]:
 
     MLX looks for `mlx.metallib` in the folder of the path by which `libmlx.dylib` was loaded (`current_binary_dir` in
     its sources). PyInstaller puts a link to `libmlx.dylib` into the uppermost folder and lets programs load that one;
-    there the Metal library was missing (stenolabs/stenoai#515). Now both folders have all of them.
+    there the Metal library was missing (stenolabs/stenoai#515). It also overlooks `libjaccl.dylib`, which the library
+    for macOS 26 needs and does not say where to find. Now both folders have all of them.
     """
     there = set(places)
     folder = "mlx/lib/"
@@ -196,8 +197,8 @@ def minimum_system(files: Iterable[Path]) -> str:
 
 
 def _arm64_parts(file: Path) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Yield the oldest macOS that a file's part for Apple silicon was made for, and the libraries that it loads."""
-    from macholib.mach_o import LC_BUILD_VERSION, LC_VERSION_MIN_MACOSX
+    """Yield the oldest macOS that a file's part for Apple silicon was made for, and the libraries that it needs."""
+    from macholib.mach_o import LC_BUILD_VERSION, LC_LOAD_WEAK_DYLIB, LC_VERSION_MIN_MACOSX
     from macholib.MachO import MachO
 
     for part in MachO(str(file)).headers:
@@ -208,7 +209,8 @@ def _arm64_parts(file: Path) -> Iterator[tuple[tuple[int, int], list[str]]]:
             if load.cmd in {LC_BUILD_VERSION, LC_VERSION_MIN_MACOSX}:
                 packed = int(command.minos if load.cmd == LC_BUILD_VERSION else command.version)
                 made_for = packed >> 16, packed >> 8 & 0xFF
-        yield made_for, [name for _, _, name in part.walkRelocatables()]
+        commands = [load.cmd for load, _, _ in part.commands]
+        yield made_for, [name for at, _, name in part.walkRelocatables() if commands[at] != LC_LOAD_WEAK_DYLIB]
 
 
 def _is_mach_o(file: Path) -> bool:
@@ -247,6 +249,10 @@ def check(app: Path) -> None:
                 faults.append(f"{place} needs macOS {oldest}; Info.plist says {plist['LSMinimumSystemVersion']}")
             foreign = [name for name in loaded if not name.startswith(_SYSTEM)]
             faults += [f"{place} loads {name}, which other Macs lack" for name in foreign]
+            # PyInstaller lets all libraries look for others in this folder, by their names alone.
+            own = [name.removeprefix("@rpath/") for name in loaded if name.startswith("@rpath/")]
+            missing = [name for name in own if not (contents / "Frameworks" / name).exists()]
+            faults += [f"{place} loads Frameworks/{name}, which is missing" for name in missing]
     if not found_mlx:
         faults.append("there is no libmlx.dylib")
     if faults:

@@ -56,6 +56,7 @@ def _app(folder: Path) -> Path:
     (contents / "Resources" / "mlx" / "lib" / "mlx.metallib").write_bytes(b"MTLB")
     (frameworks / "mlx" / "lib" / "mlx.metallib").symlink_to("../../../Resources/mlx/lib/mlx.metallib")
     (frameworks / "libmlx.dylib").symlink_to("mlx/lib/libmlx.dylib")
+    (frameworks / "mlx" / "core.so").write_bytes(_library(loads="@rpath/libmlx.dylib"))
     (frameworks / "mlx.metallib").symlink_to("mlx/lib/mlx.metallib")
     return contents.parent
 
@@ -130,6 +131,11 @@ def test_a_whole_app_has_no_faults(tmp_path: Path) -> None:
         ("Frameworks/new.so", _library((26, 2)), r"new.so needs macOS 26\.2; Info.plist says 15\.0"),
         ("Frameworks/intel.so", _library(processor=_X86), "intel.so has nothing for Apple silicon"),
         ("Frameworks/jit.so", _library() + b"\0_pthread_jit_write_protect_np\0", "jit.so compiles at run time"),
+        (
+            "Frameworks/lone.so",
+            _library(loads="@rpath/libjaccl.dylib"),
+            "lone.so loads Frameworks/libjaccl",
+        ),
         ("Frameworks/brewed.so", _library(loads="/opt/homebrew/lib/libz.dylib"), "loads /opt/homebrew/lib/libz.dylib"),
     ],
 )
