@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakValueDictionary
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.answers import Answers
 from app.model.cache_folder import CacheFolder
@@ -19,6 +19,9 @@ from app.model.store import Store
 from app.model.text import clean
 from app.notices import Notice, Notices, UndoArchive, UndoDelete
 from worker.sentence import Sentence
+
+_LOOK_MS = 2000
+"""How often to look for what another program has added to the store."""
 
 
 class Conversations(QObject):
@@ -57,6 +60,13 @@ class Conversations(QObject):
         """The models of conversations for which storing the model has failed."""
         self._histories: dict[int, History] = {}
         """The steps to undo in each conversation since the program started."""
+        self._version_elsewhere, self._newest = 0, 0
+        """The state of the store in which nothing of another program was missing here."""
+        with contextlib.suppress(StoreError):
+            self._version_elsewhere, self._newest = store.version_elsewhere, store.messages.newest
+        self.looking = QTimer(self, interval=_LOOK_MS)
+        self.looking.timeout.connect(self._look)
+        self.looking.start()
 
     @property
     def all(self) -> list[Conversation]:
@@ -190,6 +200,31 @@ class Conversations(QObject):
                         opened.read()
                         self.tree_changed.emit(conversation_id, None)
         self.changed.emit()
+
+    def _look(self) -> None:
+        """Show what another program has added to the store, such as `bough serve --keep` or `bough import`."""
+        # A store that can't be read now is reported where the user needs it.
+        with contextlib.suppress(StoreError):
+            version = self._store.version_elsewhere
+            if version == self._version_elsewhere:
+                return
+            added = self._store.messages.added_since(self._newest)
+            self._take_added([(message_id, parent_id) for message_id, parent_id, streams in added if not streams])
+            # An answer that streams, here or elsewhere, is looked at again when it is over.
+            streaming = [message_id for message_id, _, streams in added if streams]
+            self._newest = streaming[0] - 1 if streaming else self._store.messages.newest
+            self._version_elsewhere = version
+            self.changed.emit()
+
+    def _take_added(self, added: Sequence[tuple[MessageId, MessageId | None]]) -> None:
+        for conversation_id, opened in list(self._opened.items()):
+            here: dict[MessageId, None] = {}
+            for message_id, parent_id in added:
+                if message_id not in opened and (parent_id in opened or parent_id in here):
+                    here[message_id] = None
+            if here:
+                opened.take_added(list(here))
+                self.tree_changed.emit(conversation_id, None)
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
         """Restore a conversation from the trash, or a pruned branch of it."""

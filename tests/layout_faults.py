@@ -1,42 +1,48 @@
-"""Walks through all scenes and reports what is cut off, overlaps or is untranslated.
+"""Walks through all scenes and reports what is cut off, overlaps, is untranslated or lies outside the screen.
 
-`python -m tests.layout_faults LANGUAGE PERCENT`, where PERCENT is the text size, prints one line for each fault. Use
-QT_SCALE_FACTOR=2 for a screen with twice the resolution.
+`python -m tests.layout_faults LANGUAGE PERCENT [WIDTHxHEIGHT …]`, where PERCENT is the text size, prints one line for
+each fault. Each size is a screen of its own, which the main window fills. Use QT_SCALE_FACTOR=2 for a screen with twice
+the resolution.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeGuard
 
-from PySide6.QtCore import QMargins, Qt
+from PySide6.QtCore import QMargins, QRect, QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
     QApplication,
     QCheckBox,
+    QComboBox,
     QLabel,
     QLineEdit,
     QPushButton,
     QRadioButton,
     QScrollArea,
+    QStyle,
+    QStyleOptionComboBox,
     QToolButton,
     QWidget,
 )
 
 from app.application import make_qt_application
-from app.tour.screen import OFFSCREEN, offscreen_of
+from app.tour.screen import OFFSCREEN, no_window_manager_warnings, offscreen_of
+from app.ui.parts.buttons import NameBox
 from app.ui.parts.labels import ElidedLabel
 from tests.driver import ROOT
 from tests.scenes.playbill import EMPTY, SCENES
 from tests.scenes.stage import Stage
 
-_SIZES = ((1280, 800), (820, 640), (360, 700), (640, 420))
+_SIZES = ("1280x800", "820x640", "360x700", "640x420")
 """The last one is a screen of 1280 × 800 at 200 %, without its edges."""
 _SETTLED_MS = 40
 _FEW_PX = 4
@@ -46,23 +52,36 @@ _NUM_LOOKS = 12
 
 
 def main() -> int:
+    language, percent, *sizes = sys.argv[1:]
+    if len(sizes) != 1:
+        # Qt reads the size of an offscreen display once.
+        for size in sizes or _SIZES:
+            subprocess.run([sys.executable, "-m", "tests.layout_faults", language, percent, size], check=True)
+        return 0
+    width, height = map(int, sizes[0].split("x"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if os.environ["QT_QPA_PLATFORM"] == OFFSCREEN:
-            os.environ["QT_QPA_PLATFORM"] = offscreen_of(folder, 3200, 2000)
-        qt_application = make_qt_application([])
-        sizes = _SIZES[:3] if qt_application.devicePixelRatio() < 2 else _SIZES[2:]
-        for scenes, trees in ((EMPTY, None), (SCENES, (3, 300))):
-            stage = Stage(
-                folder / str(len(scenes)),
-                language=sys.argv[1],
-                text_percent=int(sys.argv[2]),
-                tree_sizes=trees,
-                settled_ms=_SETTLED_MS,
-            )
-            _play(stage, scenes, sizes, _english(sys.argv[1]))
-            stage.close()
+        scale = int(os.environ.get("QT_SCALE_FACTOR", "1"))
+        os.environ["QT_QPA_PLATFORM"] = offscreen_of(folder, width * scale, height * scale)
+        _qt_application = make_qt_application([])
+        with no_window_manager_warnings():
+            _look(folder, language, int(percent), QSize(width, height))
     return 0
+
+
+def _look(folder: Path, language: str, percent: int, size: QSize) -> None:
+    for scenes, trees in ((EMPTY, None), (SCENES, (3, 300))):
+        stage = Stage(
+            folder / str(len(scenes)),
+            language=language,
+            text_percent=percent,
+            tree_sizes=trees,
+            settled_ms=_SETTLED_MS,
+        )
+        stage.window.setGeometry(0, 0, size.width(), size.height())
+        stage.settle()
+        _play(stage, scenes, f"{size.width()}", _english(language))
+        stage.close()
 
 
 def _english(language: str) -> frozenset[str]:
@@ -75,22 +94,20 @@ def _english(language: str) -> frozenset[str]:
     return frozenset(source for source, _ in pairs if source not in said and " " in source)
 
 
-def _play(
-    stage: Stage,
-    scenes: Mapping[str, Callable[[Stage], QWidget]],
-    sizes: Sequence[tuple[int, int]],
-    english: frozenset[str],
-) -> None:
+def _play(stage: Stage, scenes: Mapping[str, Callable[[Stage], QWidget]], where: str, english: frozenset[str]) -> None:
     for name, scene in scenes.items():
         shown = scene(stage)
-        for width, height in sizes:
-            stage.window.resize(width, height)
-            stage.settle()
-            for fault in _lasting_faults(stage, shown, english):
-                print(f"{name}, {width}: {fault}")
-            if shown is not stage.window:
-                # It has a size of its own.
-                break
+        stage.settle()
+        for fault in _lasting_faults(stage, shown, english):
+            print(f"{name}, {where}: {fault}", flush=True)
+        if shown is not stage.window:
+            # Users change the size of a window of its own.
+            for size in (QSize(1, 1), shown.screen().availableGeometry().size()):
+                shown.resize(size)
+                shown.move(0, 0)
+                stage.settle()
+                for fault in _lasting_faults(stage, shown, english):
+                    print(f"{name}, {where}, window of {shown.width()} × {shown.height()}: {fault}", flush=True)
         stage.clear()
 
 
@@ -100,16 +117,27 @@ def _lasting_faults(stage: Stage, shown: QWidget, english: frozenset[str]) -> li
     for _ in range(_NUM_LOOKS):
         popup = QApplication.activePopupWidget()
         windows = (shown,) if popup is None else (shown, popup)
-        faults = [fault for window in windows for fault in _faults(window, english)]
+        faults = [fault for window in windows for fault in (*_faults(window, english), *_off_screen(window))]
         if not faults:
             break
         stage.settle()
     return faults
 
 
+def _off_screen(window: QWidget) -> Iterator[str]:
+    screen, place = window.screen().availableGeometry(), window.geometry()
+    # The offscreen platform puts a frame of two pixels around each window.
+    if not screen.adjusted(-_FEW_PX, -_FEW_PX, _FEW_PX, _FEW_PX).contains(place):
+        yield f"{window.windowTitle() or type(window).__name__!r} lies at {_said(place)} on a screen of {_said(screen)}"
+
+
+def _said(place: QRect) -> str:
+    return f"({place.x()}, {place.y()}) with {place.width()} × {place.height()} px"
+
+
 def _faults(root: QWidget, english: frozenset[str]) -> Iterator[str]:
     for widget in root.findChildren(QWidget):
-        if widget.isVisible() and not isinstance(widget, ElidedLabel):
+        if widget.isVisible() and not isinstance(widget, ElidedLabel | NameBox):
             yield from _cut_off(widget)
             yield from _hidden_sideways(widget)
             yield from _overlaps(widget)
@@ -130,6 +158,10 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
             yield f"{text!r} has a word of {lines_px} px and {room} px of room"
     elif _is_icon(widget) and not widget.icon().isNull() and widget.width() < widget.sizeHint().width() - _FEW_PX:
         yield f"the icon of {widget.accessibleName()!r} is squeezed into {widget.width()} px"
+    elif isinstance(widget, QComboBox):
+        needed, room = _width_of(widget, widget.currentText()), _room_in(widget)
+        if needed > room:
+            yield f"{widget.currentText()!r} needs {needed} px and has {room}"
     elif text and width < _width_of(widget, text) - 1:
         yield f"{text!r} needs {_width_of(widget, text)} px and has {width}"
     parent = widget.parentWidget()
@@ -137,6 +169,16 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
         seen = widget.geometry().intersected(parent.rect())
         if seen.size() != widget.size():
             yield f"{text!r} is cut off by what it lies in"
+
+
+def _room_in(box: QComboBox) -> int:
+    """Return the width for the text of a list that opens."""
+    option = QStyleOptionComboBox()
+    option.initFrom(box)
+    field = QStyle.SubControl.SC_ComboBoxEditField
+    room = box.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, box).width()
+    has_icon = not box.itemIcon(box.currentIndex()).isNull()
+    return room - (box.iconSize().width() + _FEW_PX if has_icon else 0)
 
 
 def _is_icon(widget: QWidget) -> TypeGuard[QToolButton]:
@@ -156,7 +198,8 @@ def _width_of(widget: QWidget, text: str) -> int:
     if isinstance(widget, QPushButton | QRadioButton | QCheckBox):
         return widget.sizeHint().width()
     margins = widget.textMargins() if isinstance(widget, QLineEdit) else QMargins()
-    return widget.fontMetrics().horizontalAdvance(text) + margins.left() + margins.right()
+    lines_px = max(widget.fontMetrics().horizontalAdvance(line) for line in text.split("\n"))
+    return lines_px + margins.left() + margins.right()
 
 
 def _overlaps(widget: QWidget) -> Iterator[str]:

@@ -145,6 +145,11 @@ class Database:
         """The number of rows that were written since the file was opened."""
         return self._connection.total_changes
 
+    @property
+    def version_elsewhere(self) -> int:
+        """A number that changes when another connection has changed the file."""
+        return self.rows("PRAGMA data_version")[0][0]
+
     def rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         with _errors_explained(self._path):

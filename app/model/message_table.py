@@ -145,6 +145,22 @@ class MessageTable:
         rows = self._database.rows("SELECT id FROM message WHERE id IN (SELECT value FROM json_each(?))", (given,))
         return {row[0] for row in rows}
 
+    @property
+    def newest(self) -> MessageId:
+        """The id of the newest message; 0 if there is none."""
+        return self._database.rows("SELECT coalesce(max(id), 0) FROM message")[0][0]
+
+    def added_since(self, newest: MessageId) -> list[tuple[MessageId, MessageId | None, bool]]:
+        """Return id and parent of each message that is newer than `newest`, oldest first, and whether it streams.
+
+        Hidden messages are left out.
+        """
+        rows = self._database.rows(
+            "SELECT id, parent_id, state = 'streaming' FROM message WHERE id > ? AND pruned_ms IS NULL ORDER BY id",
+            (newest,),
+        )
+        return [(message_id, parent_id, bool(streams)) for message_id, parent_id, streams in rows]
+
     def streaming(self) -> list[Message]:
         """Return the messages whose state is `streaming`."""
         rows = self._database.rows(f"SELECT {COLUMNS} FROM message WHERE state = 'streaming'")

@@ -143,6 +143,18 @@ class OpenConversation:
             self._tree.put(message)
         self._take_choices(choices)
 
+    def take_added(self, message_ids: Sequence[MessageId]) -> None:
+        """Update the tree with messages that another program has added below it, oldest first.
+
+        The visible branch stays, but may grow at its end.
+        """
+        shown = {upper.id: lower.id for upper, lower in itertools.pairwise(self.path)}
+        chosen_there = self._store.conversations.choices(self.conversation.id)
+        messages = [self._store.messages.get(message_id) for message_id in message_ids]
+        parents = {message.parent_id for message in messages if message.parent_id is not None}
+        there = {parent_id: chosen_there[parent_id] for parent_id in parents & chosen_there.keys()}
+        self.take(messages, there | {parent_id: shown[parent_id] for parent_id in parents & shown.keys()})
+
     def read(self) -> None:
         """Read the whole conversation from the store again, because it was changed elsewhere. Raises `KeyError`."""
         self._read()

@@ -135,6 +135,11 @@ class Store:
         return self._database.num_changes
 
     @property
+    def version_elsewhere(self) -> int:
+        """A number that changes when another program, or another thread, has changed the store."""
+        return self._database.version_elsewhere
+
+    @property
     def why_read_only(self) -> Sentence | None:
         """Why nothing can be changed; None if the store can be changed."""
         return self._database.why_read_only

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QUrl, Signal
@@ -412,9 +411,10 @@ class NoticeCommands(QObject):
         transcript.edit_cancelled.connect(self._on_edit_cancelled)
         transcript.editor_opened.connect(self._on_editor_opened)
         controller.shown.branch_changed.connect(self._withdraw_elsewhere)
-        controller.shown.history_changed.connect(lambda: banner.withdraw(Undo))
+        # Methods, not functions: these signals outlive the window, and Qt disconnects only methods with it.
+        controller.shown.history_changed.connect(self._withdraw_undo)
         controller.program.conversations.changed.connect(self._withdraw_undone)
-        controller.program.answers.requested.connect(partial(banner.withdraw, AllowLargeAnswers))
+        controller.program.answers.requested.connect(self._withdraw_large_answers)
         controller.model.changed.connect(self._withdraw_of_models)
         banner.action_requested.connect(self._act)
         banner.is_possible = self._is_possible
@@ -438,6 +438,12 @@ class NoticeCommands(QObject):
 
     def _on_editor_opened(self, _editor: object) -> None:
         self._banner.withdraw(EditAgain)
+
+    def _withdraw_undo(self) -> None:
+        self._banner.withdraw(Undo)
+
+    def _withdraw_large_answers(self) -> None:
+        self._banner.withdraw(AllowLargeAnswers)
 
     def _withdraw_elsewhere(self) -> None:
         """Withdraw notices about another page, and those that lead to the shown page."""

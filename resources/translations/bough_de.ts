@@ -3698,6 +3698,10 @@
         <translation>Modelle</translation>
     </message>
     <message>
+        <source>Search</source>
+        <translation>Suchen</translation>
+    </message>
+    <message>
         <source>Search here and on the hub</source>
         <translation>Hier und auf dem Hub suchen</translation>
     </message>
@@ -7659,6 +7663,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
 </context>
 <context>
     <name>TextChips</name>
+    <message>
+        <source>Type, then Enter</source>
+        <translation>Tippen, dann Eingabe</translation>
+    </message>
     <message>
         <source>Type, then press Enter; \n is a line break</source>
         <translation>Tippen, dann Eingabetaste drücken; \n ist ein Zeilenumbruch</translation>

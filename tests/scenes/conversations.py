@@ -121,7 +121,9 @@ def going_on(stage: Stage) -> QWidget:
     cursor.setPosition(30)
     text.setTextCursor(cursor)
     window = _menu(stage, "Message")
-    stage.wait(lambda: "(" in stage.window.action("continue").text())
+    # Without room for the cost it is not shown.
+    menu = stage.window.menus.menu("Message")
+    stage.wait(lambda: not menu.minimumWidth() or "(" in stage.window.action("continue").text())
     return window
 
 

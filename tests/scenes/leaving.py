@@ -29,7 +29,7 @@ def exporting_pages(stage: Stage) -> QWidget:
     sheet = _export(stage)
     sheet.scopes.choose(2)
     sheet.formats.setCurrentIndex(sheet.formats.findData("pdf"))
-    stage.wait(sheet.preview.page.isVisible)
+    stage.wait(lambda: sheet.preview.isHidden() or sheet.preview.page.isVisible())
     return sheet
 
 

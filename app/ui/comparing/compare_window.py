@@ -22,12 +22,13 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextOption,
 )
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QFrame, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QTextEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.differences import Stretch, comparison
 from app.model.rendered_words import rendered_words
 from app.numbers import counted
+from app.ui.parts.buttons import NameBox
 from app.ui.parts.sheet import Filling, Sheet
 from app.ui.text.slices import MAX_BLOCK_CHARS
 from app.ui.theme import LINE_PX, TEXT_PX, Theme, scaled, text_font
@@ -77,14 +78,13 @@ class CompareWindow(Sheet):
         self.setWindowTitle(self.tr("Compare"))
         self.panes = ComparePanes(theme)
         self._sides: Sequence[Side] = ()
-        self.left_choice = QComboBox()
-        self.right_choice = QComboBox()
+        self.left_choice = NameBox()
+        self.right_choice = NameBox()
         for choice, pane, name in (
             (self.left_choice, self.panes.left, self.tr("Left text")),
             (self.right_choice, self.panes.right, self.tr("Right text")),
         ):
             choice.setAccessibleName(name)
-            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             choice.activated.connect(self._show_chosen)
             pane.setAccessibleName(name)
         self.panes.add_heads(self.left_choice, self.right_choice)

@@ -40,7 +40,7 @@ class FormColumns(QWidget):
         self._grids: list[tuple[QGridLayout, list[tuple[QLabel, QWidget]]]] = []
         """Each form with its labels and fields."""
         self._is_stacked = False
-        self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._columns = _Columns(self)
         self._columns.setContentsMargins(0, 0, 0, 0)
         self._columns.setSpacing(_GAP_PX)
 
@@ -75,11 +75,15 @@ class FormColumns(QWidget):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.arrange(event.size().width())
+
+    def arrange(self, width_px: int) -> None:
+        """Place the forms and their labels for this width."""
         num = self._columns.count()
-        has_room = event.size().width() >= num * scaled(_MIN_COLUMN_PX) + (num - 1) * _GAP_PX
+        has_room = width_px >= num * scaled(_MIN_COLUMN_PX) + (num - 1) * _GAP_PX
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._columns.setDirection(across if has_room else down)
-        is_stacked = event.size().width() < self._widest_label_px + _LABEL_GAP_PX + scaled(_FIELD_PX)
+        is_stacked = width_px < self._widest_label_px + _LABEL_GAP_PX + scaled(_FIELD_PX)
         if is_stacked != self._is_stacked:
             self._is_stacked = is_stacked
             for grid, lines in self._grids:
@@ -94,6 +98,20 @@ class FormColumns(QWidget):
         # Forms can be stacked, and labels can stand above their fields.
         width = max(self._widest_label_px, scaled(_FIELD_PX) if self._grids else 0)
         return QSize(width, super().minimumSizeHint().height())
+
+
+class _Columns(QBoxLayout):
+    """The forms of `FormColumns`, which are arranged as soon as a width is tried."""
+
+    def __init__(self, forms: FormColumns) -> None:
+        super().__init__(QBoxLayout.Direction.LeftToRight, forms)
+        self._forms = forms
+
+    @override
+    def heightForWidth(self, arg__1: int) -> int:
+        # Qt ignores what changes later, while the layout around this one is at work.
+        self._forms.arrange(arg__1)
+        return super().heightForWidth(arg__1)
 
 
 def _place(grid: QGridLayout, lines: Sequence[tuple[QLabel, QWidget]], *, is_stacked: bool) -> None:

@@ -14,6 +14,7 @@ from typing_extensions import override
 from app.model.generation_settings import Hook, HookOption
 from app.sentences import translated
 from app.ui.composer.chips import TextChips
+from app.ui.parts.buttons import WrappingCheckBox
 from app.ui.parts.labels import as_label, as_tool_tip, quiet_label
 from app.ui.parts.layouts import order_tabs, tab_stops
 from app.ui.theme import Theme, grown, icon, scaled
@@ -100,7 +101,7 @@ class HookRows(QWidget):
         column.setSpacing(2)
         is_active = hook.name in self.names
         title, text = _title_and_text(hook)
-        switch = QCheckBox(as_label(title))
+        switch = WrappingCheckBox(title)
         switch.setChecked(is_active)
         switch.setEnabled(is_active or not hook.problem)
         switch.setToolTip(as_tool_tip(translated(hook.description or hook.summary)))

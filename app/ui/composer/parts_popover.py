@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QPushButton, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QWidget
 
 from app.model.attachment import Attachment
 from app.numbers import counted
 from app.ui.composer.display_names import part_title
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.popover import Popover
 
 _WIDTH_PX = 420
@@ -47,17 +49,16 @@ class PartsPopover(Popover):
         self.sum = quiet_label("")
         self.column.addWidget(self.parts)
         self.column.addWidget(self.sum)
-        row = QHBoxLayout()
+        row = FlowLayout()
         row.setSpacing(8)
         self.all_button = QPushButton(self.tr("All"))
         self.all_button.clicked.connect(self._choose_all)
         self.none_button = QPushButton(self.tr("None"))
         self.none_button.clicked.connect(self._choose_none)
-        self.fitting_button = QPushButton(self.tr("First ones that fit"))
+        self.fitting_button = WrappingButton(self.tr("First ones that fit"))
         self.fitting_button.clicked.connect(self._choose_fitting)
         for button in (self.all_button, self.none_button, self.fitting_button):
             row.addWidget(button)
-        row.addStretch(1)
         self.column.addLayout(row)
         self.fitting_button.setVisible(self._num_room is not None)
         self._show_sum()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QLineEdit, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLineEdit, QPushButton, QStackedWidget, QWidget
 from typing_extensions import override
 
 from app.model.generation_settings import (
@@ -21,6 +21,7 @@ from app.model.generation_settings import (
 from app.model.settings import MAX_PRESETS
 from app.model.text import clean
 from app.ui.composer.display_names import preset_name
+from app.ui.parts.buttons import NameBox
 
 translate = QCoreApplication.translate
 
@@ -41,7 +42,7 @@ class PresetBar(QStackedWidget):
         super().__init__()
         self._presets = tuple(presets)
         self._generation = generation
-        self.list = QComboBox()
+        self.list = NameBox()
         self.list.setAccessibleName(self.tr("Preset"))
         self.list.setToolTip(self.tr("Named sampling settings"))
         self.list.activated.connect(self._choose)

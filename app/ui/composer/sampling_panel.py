@@ -8,10 +8,8 @@ from typing import Literal
 from msgspec import structs
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QLabel,
     QLineEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -23,7 +21,7 @@ from app.ui.composer.form_columns import MAX_WHOLE, FormColumns, Row, number_fie
 from app.ui.composer.hook_rows import HookRows
 from app.ui.composer.models_field import ModelsField
 from app.ui.composer.preset_bar import PresetBar
-from app.ui.parts.buttons import FoldedPart
+from app.ui.parts.buttons import FoldedPart, NameBox, WrappingButton
 from app.ui.parts.labels import as_tool_tip, heading, quiet_label, rule
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.popover import Popover
@@ -88,8 +86,8 @@ class SamplingPanel(Popover):
         self.models = ModelsField(models, model)
         self.seed = QLineEdit()
         self._seed_error = QLabel(self.tr("A seed is a whole number from 0 to 9,223,372,036,854,775,807."))
-        self.thinking = QComboBox()
-        self.draft = QComboBox()
+        self.thinking = NameBox()
+        self.draft = NameBox()
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
         self.hooks = HookRows(generation.hooks, generation.hook_options, theme)
         self.advanced = FoldedPart(self.tr("Advanced"), theme)
@@ -152,10 +150,6 @@ class SamplingPanel(Popover):
         self._seed_error.setObjectName("failure")
         self._seed_error.setWordWrap(True)
         self._seed_error.setVisible(False)
-        for box in (self.thinking, self.draft):
-            # The name of a model may be long; its beginning is enough.
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(6)
         self.column.addWidget(self.presets)
         self.column.addWidget(self._new_forms())
         self.column.addWidget(rule())
@@ -258,10 +252,10 @@ class SamplingPanel(Popover):
         buttons = FlowLayout(is_at_end=True)
         buttons.setSpacing(8)
         footer.addLayout(buttons)
-        reset = QPushButton(self.tr("Reset to default"))
+        reset = WrappingButton(self.tr("Reset to default"))
         reset.setToolTip(self.tr("Use the settings of new conversations"))
         reset.clicked.connect(self.reset_asked)
-        default = QPushButton(self.tr("Make default"))
+        default = WrappingButton(self.tr("Make default"))
         default.setToolTip(self.tr("Use these settings for new conversations"))
         default.clicked.connect(self.default_asked)
         buttons.addWidget(reset)

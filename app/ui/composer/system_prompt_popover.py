@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
 from app.costs.worker_queries import Cost
 from app.ui.composer.writing_field import WritingField
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.popover import Popover
@@ -56,7 +57,7 @@ class SystemPromptPopover(Popover):
         foot = QBoxLayout(QBoxLayout.Direction.TopToBottom if is_narrow else QBoxLayout.Direction.LeftToRight)
         foot.setSpacing(8)
         foot.addWidget(self.cost, 1)
-        self.save_button = QPushButton(self.tr("Save as new branch"))
+        self.save_button = WrappingButton(self.tr("Save as new branch"))
         self.save_button.setObjectName("primary")
         self.save_button.setToolTip(self.tr("The current branch is kept (Ctrl+Enter)"))
         self.save_button.clicked.connect(self._save)

@@ -10,14 +10,11 @@ from typing import Literal, NamedTuple
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
     QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -42,6 +39,7 @@ from app.numbers import counted
 from app.sentences import translated
 from app.ui.dialogs.export_preview import ExportPreview
 from app.ui.languages import language_tag
+from app.ui.parts.buttons import NameBox, WrappingButton, WrappingCheckBox
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.radio_group import RadioGroup
@@ -91,31 +89,31 @@ class ExportWindow(Sheet):
         for offer in offers:
             self.scopes.add(offer.text, offer.explanation)
         self.scopes.choose(0)
-        self.formats = QComboBox()
+        self.formats = NameBox()
         self.formats.setAccessibleName(self.tr("Format"))
         for format_ in FORMATS:
             text = _format_text(format_)
             self.formats.addItem(text.name, format_)
             self.formats.setItemData(self.formats.count() - 1, text.line, Qt.ItemDataRole.ToolTipRole)
         self._format_line = quiet_label("")
-        self.reasoning = QCheckBox(self.tr("Reasoning"))
+        self.reasoning = WrappingCheckBox(self.tr("Reasoning"))
         self.reasoning.setToolTip(self.tr("The models' reasoning before their answers"))
-        self.system_prompts = QCheckBox(self.tr("System prompts"))
-        self.statistics = QCheckBox(self.tr("Statistics for each answer"))
+        self.system_prompts = WrappingCheckBox(self.tr("System prompts"))
+        self.statistics = WrappingCheckBox(self.tr("Statistics for each answer"))
         self.reasoning.setChecked(True)
         self.system_prompts.setChecked(True)
-        self.colours = QComboBox()
+        self.colours = NameBox()
         self.colours.setAccessibleName(self.tr("Page colours"))
         for text in (self.tr("Same as the reader's system"), self.tr("Light"), self.tr("Dark")):
             self.colours.addItem(text)
-        self.lines = QComboBox()
+        self.lines = NameBox()
         self.lines.setAccessibleName(self.tr("Lines"))
         self.name_field = QLineEdit()
         self.name_field.setAccessibleName(self.tr("File name"))
         self._suffix = QLabel()
         self._folder_label = ElidedLabel()
         self._folder_label.setObjectName("quiet")
-        self.folder_button = QPushButton(self.tr("Choose folder…"))
+        self.folder_button = WrappingButton(self.tr("Choose folder…"))
         self.folder_button.setAutoDefault(False)
         self.preview = ExportPreview()
         self._form = QWidget()

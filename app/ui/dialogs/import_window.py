@@ -8,13 +8,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.archive.archive import Archive
 from app.model.imports.importing import Progress, Summary, import_files, plan_import
 from app.numbers import counted
 from app.sentences import translated
-from app.ui.parts.buttons import FittingButton
+from app.ui.parts.buttons import WrappingCheckBox, WrappingToolButton
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.sheet import Sheet, filled_by
@@ -44,7 +44,7 @@ class ImportWindow(Sheet):
         self.details = quiet_label("")
         self.updates = Folded()
         self.twins = Folded()
-        self.copies = QCheckBox(self.tr("Import these again, as copies"))
+        self.copies = WrappingCheckBox(self.tr("Import these again, as copies"))
         self.problems = Folded()
         self.remarks = Folded()
         self._build()
@@ -214,7 +214,7 @@ class Folded(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("card")
-        self.heading = FittingButton()
+        self.heading = WrappingToolButton()
         self.heading.setCheckable(True)
         self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.heading.setObjectName("fold")
@@ -234,8 +234,7 @@ class Folded(QFrame):
     def show_lines(self, heading: str, lines: Sequence[str], num_lines: int, *, is_open: bool = False) -> None:
         """Show lines; `num_lines` may be larger than the number of lines given."""
         more = num_lines - len(lines)
-        self.heading.show_texts(heading)
-        self.heading.setAccessibleName(heading)
+        self.heading.show_text(heading)
         shown = [f"· {line}" for line in lines]
         if more > 0:
             shown.append(self.tr("… and %n more", "", more))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.conversation.controller import Controller
@@ -18,6 +18,7 @@ from app.ui.composer.display_names import preset_name
 from app.ui.composer.writing_field import WritingField
 from app.ui.dialogs.project_files import ProjectFiles
 from app.ui.header import model_label
+from app.ui.parts.buttons import NameBox
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import quiet_label
@@ -57,14 +58,10 @@ class ProjectWindow(Sheet):
         self.files = ProjectFiles(self._before.files, controller.file_sizes, theme)
         self.files.refused.connect(self._on_refused)
         FileDrops(self).dropped.connect(self.files.add)
-        self.model = QComboBox()
-        self.sampling = QComboBox()
+        self.model = NameBox()
+        self.sampling = NameBox()
         self.cost = quiet_label("")
         self.cost.setVisible(False)
-        for box in (self.model, self.sampling):
-            # The name of a model may be long; its beginning is enough.
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(6)
         self._fill_models()
         self._fill_sampling()
         self._lay_out()

@@ -88,8 +88,17 @@ class DisplayCommands(QObject):
             return
         # The open menu keeps its width when the cost arrives.
         self._show_cost(_LONG_COST)
-        menu.setMinimumWidth(menu.sizeHint().width())
+        width, screen = menu.sizeHint().width(), menu.screen().availableGeometry()
         self._menus.set_text(_CONTINUE, self._label)
+        if width > screen.width():
+            # The tree shows the cost, too.
+            self._costs.forget()
+            return
+        menu.setMinimumWidth(width)
+        # Qt adds the room for keys to the minimum width.
+        menu.setMinimumWidth(2 * width - menu.sizeHint().width())
+        # Otherwise a menu that scrolls would grow beyond the screen when the cost arrives.
+        menu.setMaximumHeight(screen.height())
         path, parent_id = self._controller.shown.path, answer.parent_id
         above = path[: next((number for number, message in enumerate(path, 1) if message.id == parent_id), 0)]
         self._costs.ask(lambda: above, answer.record.template_options, answer)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.catalog.entry import LocalModel
@@ -20,7 +20,7 @@ from app.ui.composer.chips import TextChips
 from app.ui.composer.writing_field import WritingField
 from app.ui.header import model_label
 from app.ui.models.entry import GUIDE, Entry
-from app.ui.parts.buttons import FoldButton
+from app.ui.parts.buttons import FoldButton, NameBox
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.theme import Theme, scaled, text_font
 
@@ -51,8 +51,8 @@ class ModelSettingsForm(QWidget):
         self.system_prompt = _text_field(self.tr("No system prompt"), _PROMPT_PX)
         self.stop = TextChips(self.tr("Stop strings"), (), theme)
         self.first_mark, self.last_mark = QLineEdit(), QLineEdit()
-        self.kv_bits = QComboBox()
-        self.draft = QComboBox()
+        self.kv_bits = NameBox()
+        self.draft = NameBox()
         self.notes = _text_field(self.tr("Your notes on this model"), _NOTES_PX)
         self.problem = QLabel()
         self.problem.setObjectName("failure")
@@ -78,10 +78,6 @@ class ModelSettingsForm(QWidget):
             mark.setMinimumWidth(_MIN_MARK_PX)
         self.first_mark.setAccessibleName(self.tr("Reasoning begins with"))
         self.last_mark.setAccessibleName(self.tr("Reasoning ends with"))
-        for box in (self.kv_bits, self.draft):
-            # The name of a model may be long; its beginning is enough.
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(6)
         grid = QGridLayout(self._form)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(16)

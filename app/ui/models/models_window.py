@@ -61,6 +61,10 @@ _LIST_KEYS = {Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_Pa
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
+def _forget(program: Program, name: str, _num_bytes: int) -> None:
+    program.forget_model(name)
+
+
 class ModelsWindow(QDialog):
     """Models on this machine and on the hub. Downloads and conversions continue when the window is closed."""
 
@@ -79,7 +83,7 @@ class ModelsWindow(QDialog):
         """Whether a narrow window shows the model's page, not the list."""
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
-        self.field.setPlaceholderText(self.tr("Search models"))
+        self.field.setPlaceholderText(self.tr("Search"))
         self.field.setToolTip(self.tr("Search here and on the hub"))
         self.field.setAccessibleName(self.tr("Search models"))
         self.field.installEventFilter(self)
@@ -324,14 +328,16 @@ class ModelsWindow(QDialog):
     def _delete(self, model: LocalModel) -> None:
         self._program.leave_model(model.name)
         task = self._program.supply.local_models.remove(model)
-        task.done.connect(partial(self._on_deleted, model))
+        task.setObjectName(model.title)
+        # Also if this window is closed meanwhile.
+        task.done.connect(partial(_forget, self._program, model.name))
+        task.done.connect(self._on_deleted)
         task.failed.connect(self._show_reason)
         self._show_list()
 
-    def _on_deleted(self, model: LocalModel, num_bytes: int) -> None:
-        self._program.forget_model(model.name)
+    def _on_deleted(self, num_bytes: int) -> None:
         deleted = self.tr("{title} was deleted, which freed {size}.")
-        self._say(deleted.format(title=model.title, size=sized(num_bytes)))
+        self._say(deleted.format(title=self.sender().objectName(), size=sized(num_bytes)))
 
     def _show_reason(self, why: Sentence) -> None:
         self._say(translated(why))

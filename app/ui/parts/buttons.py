@@ -1,19 +1,41 @@
-"""Buttons: whose text fits their width, with several lines, to fold a part of a page; and the keys Enter and Esc."""
+"""Buttons: whose text fits their width, with several lines, to fold a part of a page; and the keys Enter and Esc.
+
+Lists of names that open belong to them.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent, QTextLayout, QTextOption
-from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QCheckBox,
+    QComboBox,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QToolButton,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
-from app.ui.parts.labels import as_label, beginning
+from app.ui.parts.labels import as_label, as_tool_tip, beginning
 from app.ui.theme import Theme, icon, scaled
 
 _MIN_TEXT_PX = 40
+_MIN_NAME_CHARS = 6
 _SPARE_PX = 2
 """Pixels for rounding errors: the widths of parts do not add up exactly to the width of the whole text."""
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+
+# At run time, only one base class may be Qt's.
+_Button = QAbstractButton if TYPE_CHECKING else object
 
 
 class FittingButton(QToolButton):
@@ -109,40 +131,78 @@ class FittingButton(QToolButton):
             self._update_size()
 
 
-class WrappingButton(QPushButton):
-    """Breaks its text into lines where there is no room for it in one."""
+class _Wraps(_Button):
+    """A button that breaks its text into lines where there is no room for it in one."""
 
-    def __init__(self, text: str = "") -> None:
-        super().__init__()
+    def __init__(self, text: str = "", *arguments: Any) -> None:
+        """`arguments` are those of the kind of button."""
+        super().__init__(*arguments)
         self._whole = ""
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.show_text(text)
 
     def show_text(self, text: str) -> None:
-        """Show a text, or the beginning of a very long one, in one line until the next `wrap`."""
+        """Show a text, or the beginning of a very long one, in one line until the width or `wrap` asks for more."""
         self._whole = beginning(text)
-        self.setText(as_label(self._whole))
+        super().setText(as_label(self._whole))
         self.setAccessibleName(self._whole)
+
+    @override
+    def setText(self, text: str) -> None:
+        self.show_text(text.replace("&&", "&"))
 
     @property
     def width_in_one_line(self) -> int:
-        return self.fontMetrics().horizontalAdvance(self._whole) + self._padding_px
+        return self.fontMetrics().horizontalAdvance(self._whole) + _padding_px(self)
 
     def wrap(self, width_px: int) -> None:
         """Break the text into lines for this width of the button."""
-        self.ensurePolished()
-        room = width_px - self._padding_px
-        self.setText(as_label(self._whole))
-        if self.fontMetrics().horizontalAdvance(self._whole) > room > 0:
-            self.setText(as_label("\n".join(_lines(self._whole, self.font(), room))))
+        text = as_label("\n".join(_lines(self, self._whole, width_px)))
+        if text != self.text():
+            super().setText(text)
 
-    @property
-    def _padding_px(self) -> int:
-        text = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text())
-        return self.sizeHint().width() - text.width()
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(_padding_px(self) + scaled(_MIN_TEXT_PX), self.sizeHint().height())
+
+    @override
+    def heightForWidth(self, width: int, /) -> int:
+        more = len(_lines(self, self._whole, width)) - 1 - self.text().count("\n")
+        return self.sizeHint().height() + more * self.fontMetrics().lineSpacing()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.wrap(event.size().width())
 
 
-def _lines(text: str, font: QFont, room: int) -> list[str]:
-    layout = QTextLayout(text, font)
+class WrappingButton(_Wraps, QPushButton):
+    """A push button that breaks its text into lines."""
+
+
+class WrappingCheckBox(_Wraps, QCheckBox):
+    """A check box that breaks its text into lines."""
+
+
+class WrappingToolButton(_Wraps, QToolButton):
+    """A button with an icon that breaks its text into lines."""
+
+
+def _padding_px(button: QAbstractButton) -> int:
+    """Return the width of a button without its text."""
+    text = button.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, button.text())
+    return button.sizeHint().width() - text.width()
+
+
+def _lines(button: QAbstractButton, text: str, width_px: int) -> list[str]:
+    """Return the lines of a text in a button of this width."""
+    button.ensurePolished()
+    room = width_px - _padding_px(button)
+    if not 0 < room < button.fontMetrics().horizontalAdvance(text):
+        return [text]
+    layout = QTextLayout(text, button.font())
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
     layout.setTextOption(option)
@@ -153,6 +213,43 @@ def _lines(text: str, font: QFont, room: int) -> list[str]:
         lines.append(text[line.textStart() : line.textStart() + line.textLength()].strip())
     layout.endLayout()
     return lines
+
+
+class NameBox(QComboBox):
+    """A list of names that opens. A name that does not fit ends in an ellipsis; its tool tip and the list show it all.
+
+    The width does not depend on the names.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(_MIN_NAME_CHARS)
+
+    @override
+    def initStyleOption(self, option: QStyleOptionComboBox, /) -> None:
+        super().initStyleOption(option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width() - _SPARE_PX
+        shown = self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
+        option.currentText = shown  # pyright: ignore[reportAttributeAccessIssue]
+
+    @override
+    def event(self, event: QEvent, /) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            lines = [line for line in (self.currentText(), self.toolTip()) if line]
+            QToolTip.showText(event.globalPos(), as_tool_tip("\n\n".join(lines)), self)
+            return True
+        return super().event(event)
+
+    @override
+    def showPopup(self) -> None:
+        view, screen = self.view(), self.screen().availableGeometry()
+        wanted = view.sizeHintForColumn(0) + 2 * view.frameWidth() + view.verticalScrollBar().sizeHint().width()
+        view.setMinimumWidth(min(max(wanted, self.width()), screen.width()))
+        super().showPopup()
+        frame = view.window()
+        frame.move(max(min(frame.x(), screen.right() + 1 - frame.width()), screen.left()), frame.y())
 
 
 class FoldButton(QToolButton):
@@ -185,13 +282,16 @@ class FoldButton(QToolButton):
             super().keyPressEvent(event)
 
 
+class _WrappingFoldButton(_Wraps, FoldButton):
+    pass
+
+
 class FoldedPart(QWidget):
     """A part that a button above it opens. Callers fill `column`."""
 
     def __init__(self, title: str, theme: Theme) -> None:
         super().__init__()
-        self.button = FoldButton(theme)
-        self.button.setText(title)
+        self.button = _WrappingFoldButton(title, theme)
         self._body = QWidget()
         self._body.setVisible(False)
         self.column = QVBoxLayout(self._body)

@@ -27,6 +27,7 @@ from typing_extensions import override
 
 from app.archive.archive import Task
 from app.sentences import translated
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import grown, repolish
@@ -35,6 +36,7 @@ _OF_SCREEN = 0.9
 _STEPS = 1000
 _AROUND_FOOT_PX = 2 * 16 + 8
 _MIN_NOTE_PX = 40
+_MIN_WIDTH_PX = 300
 
 
 class Filling(NamedTuple):
@@ -112,6 +114,11 @@ class Sheet(QDialog):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_foot()
+        layout = self.layout()
+        if layout is not None and layout.hasHeightForWidth():
+            # Texts need more height in a narrow window.
+            highest = int(self.screen().availableGeometry().height() * _OF_SCREEN)
+            self.setMinimumHeight(min(layout.totalMinimumHeightForWidth(event.size().width()), highest))
 
     def _fit_foot(self) -> None:
         # Where the buttons leave the message no room, they go below it.
@@ -123,7 +130,7 @@ class Sheet(QDialog):
         self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False
     ) -> QPushButton:
         """Add a button to the footer. Enter presses the primary button. `key` is only shown in the tool tip."""
-        button = QPushButton(text)
+        button = WrappingButton(text)
         button.setAutoDefault(False)
         key = self.tr("Enter") if is_primary else key
         button.setToolTip(f"{text.removesuffix('…')} ({key})" if key else text)
@@ -145,6 +152,7 @@ class Sheet(QDialog):
         self._filling, self._highest_px = filling, min(grown(height_px), height)
         if filling is not None and filling.page is not None:
             filling.page.installEventFilter(self)
+        self.setMinimumWidth(max(self.minimumWidth(), min(grown(_MIN_WIDTH_PX), width)))
         self.resize(min(grown(width_px), width), self._highest_px)
         if filling is not None:
             # The style's sizes count, which Qt would only ask for when the window is shown.
@@ -174,6 +182,10 @@ class Sheet(QDialog):
         wanted = self.height() - part.height() + self._filling.height_for(part.width())
         least = self.height() if self.isVisible() else layout.totalMinimumSize().height()
         self.resize(self.width(), max(min(wanted, self._highest_px), least))
+        below = self.frameGeometry().bottom() - self.screen().availableGeometry().bottom()
+        if self.isVisible() and below > 0:
+            # It has grown beyond the screen.
+            self.move(self.x(), max(self.y() - below, self.screen().availableGeometry().top()))
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
