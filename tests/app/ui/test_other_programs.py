@@ -84,10 +84,9 @@ def test_the_branch_that_the_user_looks_at_stays(beside: _Beside) -> None:
     kept = beside.keep("A question", "An answer", "And then?", "Then this.")
     shown = beside.desk.controller.shown
     shown.open_conversation(kept)
-    tree_grew = []
-    beside.desk.program.conversations.tree_changed.connect(lambda *_: tree_grew.append(None))
-    beside.keep("A question", "An answer", "Or what?", "That.")
-    beside.bot.waitUntil(lambda: bool(tree_grew), timeout=PATIENCE_MS)
+    conversations = beside.desk.program.conversations
+    with beside.bot.waitSignal(conversations.tree_changed, timeout=PATIENCE_MS):
+        beside.keep("A question", "An answer", "Or what?", "That.")
     beside.wait_for_page("A question", "An answer", "And then?", "Then this.")
     assert len(shown.siblings(shown.path[-2].id)) == 2
 
@@ -100,10 +99,8 @@ def test_a_branch_that_was_deleted_here_does_not_come_back(beside: _Beside) -> N
     # An answer here, which streams while the other program writes, is not read in the middle either.
     beside.desk.controller.regenerate(shown.path[-1].id)
     beside.desk.link.chunk(beside.desk.link.asked[-1], "Grow")
-    listed = []
-    beside.desk.program.conversations.changed.connect(lambda: listed.append(None))
-    beside.keep("A question", "An answer")
-    beside.bot.waitUntil(lambda: bool(listed), timeout=PATIENCE_MS)
+    with beside.bot.waitSignal(beside.desk.program.conversations.changed, timeout=PATIENCE_MS):
+        beside.keep("A question", "An answer")
     beside.wait_for_page("Mine", "Grow")
     beside.desk.link.finished(beside.desk.link.asked[-1], "Grown")
     assert len(shown.siblings(shown.path[-1].id)) == 1
