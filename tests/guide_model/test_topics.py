@@ -7,7 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from topics import Topic, TopicsError, in_german, read_topics
+from grammar import parse, sections
+from topics import FOLDER, Topic, TopicsError, in_german, read_topics
 
 from app.command_line import SHELL_COMMANDS
 from app.ui.menus import MENUS, Entry, Submenu
@@ -46,6 +47,18 @@ def test_every_topic_has_follow_ups_of_two_wordings(topics: dict[str, Topic]):
         assert "more" in topic.follow_ups, topic.id
         for kind, wordings in topic.follow_ups.items():
             assert len(set(wordings)) >= 2, (topic.id, kind)
+
+
+def test_questions_are_asked_of_topics_that_exist_and_german_ones_of_those_with_german(topics: dict[str, Topic]):
+    num_patterns: dict[str, int] = {}
+    for heading, line in sections(FOLDER / "questions.txt"):
+        assert parse(line)
+        num_patterns[heading] = num_patterns.get(heading, 0) + 1
+    asked = {heading.removeprefix("de/") for heading in num_patterns}
+    assert asked <= topics.keys()
+    assert {topic.id for topic in topics.values() if topic.german} == {
+        heading.removeprefix("de/") for heading in num_patterns if heading.startswith("de/")
+    }
 
 
 def test_no_topic_says_the_same_twice_and_no_answer_is_long(topics: dict[str, Topic]):
