@@ -1148,6 +1148,14 @@
         <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Computer, es sei denn, Sie fügen einen Server hinzu.</translation>
     </message>
     <message>
+        <source>Licences</source>
+        <translation>Lizenzen</translation>
+    </message>
+    <message>
+        <source>Qt and PySide6 are used under the LGPL 3. Their libraries are separate files, which you may replace.</source>
+        <translation>Qt und PySide6 werden unter der LGPL 3 genutzt. Ihre Bibliotheken sind eigene Dateien, die Sie ersetzen dürfen.</translation>
+    </message>
+    <message>
         <source>Some text is not saved. Close Bough and lose it?</source>
         <translation>Ein Teil des Textes ist nicht gespeichert. Bough schließen und diesen Text verwerfen?</translation>
     </message>

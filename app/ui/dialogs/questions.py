@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.sentences import translated
 from app.ui.parts.labels import selectable_label
@@ -17,6 +17,7 @@ from worker.surroundings import program_version
 
 _WIDTH_PX = 380
 _ABOUT_PX = 460
+_LICENCES_PX = 760
 _NUM_NAMED_MODELS = 4
 
 
@@ -194,10 +195,17 @@ def ask_to_send(parent: QWidget, host: str) -> bool:
     return box.clickedButton() is send
 
 
-def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
-    """Show what Bough is, its version, its licence, and how the loaded model runs, in sentences."""
-    # Imported here because it is rarely needed.
+def show_about(parent: QWidget, how_it_runs: Sequence[str], licences: Path | None = None) -> None:
+    """Show what Bough is, its version, its licence, and how the loaded model runs, in sentences.
+
+    `licences`: a file with the licences of everything in a bundle; None: its usual place, where only a bundle has it.
+    """
+    # Imported here because they are rarely needed.
+    import importlib.resources
+
     from app.ui.parts.sheet import Sheet, filled_by
+
+    file = licences or Path(str(importlib.resources.files("resources"))) / "licences.txt"
 
     sheet = Sheet(QCoreApplication.translate("Dialogs", "About Bough"), parent)
     sheet.setObjectName("about")
@@ -212,6 +220,17 @@ def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
             "Free software under the MIT licence. Nothing you write leaves this computer, unless you add a server.",
         ),
     )
+    if file.is_file():
+        sheet.add_button(
+            QCoreApplication.translate("Dialogs", "Licences"), lambda: _show_licences(file, sheet)
+        ).setObjectName("licences")
+        details = (
+            *details,
+            QCoreApplication.translate(
+                "Dialogs",
+                "Qt and PySide6 are used under the LGPL 3. Their libraries are separate files, which you may replace.",
+            ),
+        )
     page = QWidget()
     column = QVBoxLayout(page)
     column.setContentsMargins(0, 0, 0, 0)
@@ -223,6 +242,19 @@ def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
     close = sheet.add_button(QCoreApplication.translate("Dialogs", "Close"), sheet.close, is_primary=True)
     sheet.open_at(_ABOUT_PX, _ABOUT_PX, filling=filled_by(area))
     close.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def _show_licences(file: Path, parent: QWidget) -> None:
+    from app.ui.parts.sheet import Sheet
+
+    sheet = Sheet(QCoreApplication.translate("Dialogs", "Licences"), parent)
+    text = QPlainTextEdit(file.read_text(encoding="utf-8"))
+    text.setReadOnly(True)
+    text.setAccessibleName(sheet.windowTitle())
+    sheet.body.addWidget(text, 1)
+    sheet.add_button(QCoreApplication.translate("Dialogs", "Close"), sheet.close, is_primary=True)
+    sheet.open_at(_LICENCES_PX, _ABOUT_PX)
+    text.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 def _box(parent: QWidget, title: str) -> QMessageBox:

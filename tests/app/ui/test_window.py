@@ -8,12 +8,13 @@ import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QDialog, QFileDialog, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QLabel, QPlainTextEdit, QPushButton, QWidget
 
 from app.model.message import Message, Sampling
 from app.model.settings import Theme
 from app.notices import Notice
 from app.ui.composer.sampling_panel import SamplingPanel
+from app.ui.dialogs.questions import show_about
 from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 from app.ui.menus import key_of
 from tests.app.sampling import set_sampling
@@ -337,6 +338,23 @@ def test_about_says_which_kernel_multiplies(user: User) -> None:
         assert f"The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}." in told
     else:
         assert "OpenBLAS" not in told
+
+
+def test_about_shows_the_licences_of_everything_in_a_bundle(user: User, tmp_path: Path) -> None:
+    file = tmp_path / "licences.txt"
+    # A checkout has no such file.
+    show_about(user.window, (), file)
+    file.write_text("PySide6: LGPL-3.0-only", encoding="utf-8")
+    show_about(user.window, (), file)
+    without, about = user.window.findChildren(QDialog, "about")[-2:]
+    assert without.findChildren(QPushButton, "licences") == []
+    assert "which you may replace" in "".join(label.text() for label in about.findChildren(QLabel))
+    (button,) = about.findChildren(QPushButton, "licences")
+    button.click()
+    (text,) = about.findChildren(QPlainTextEdit)
+    assert (text.toPlainText(), text.isReadOnly(), text.isVisible()) == ("PySide6: LGPL-3.0-only", True, True)
+    without.close()
+    about.close()
 
 
 def test_a_deleted_conversation_can_be_restored_from_the_banner(user: User) -> None:
