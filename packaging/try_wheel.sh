@@ -3,6 +3,7 @@
 #   try_wheel.sh PYTHON FOLDER                with this Python (3.11 to 3.14); all files go into FOLDER
 #   try_wheel.sh --debian SUITE FOLDER        in a new root of a Debian, with its Python; needs root and debootstrap
 # Neither a display nor rights are needed for the first form. Ends with a line for each way, and fails if one failed.
+# WAYS="pip uv" tries these ways alone.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -75,7 +76,7 @@ COMMANDS
 # Installs in each way. Uses the index that pip and uv use otherwise.
 try_all() {
   report=''
-  for way in pip pipx uv; do
+  for way in $ways; do
     echo "== $way, Python $("$python" -c 'import platform; print(platform.python_version())')"
     place=$folder/$way
     rm -rf "$place"
@@ -134,9 +135,10 @@ try_in_debian() {
   mount -t proc proc "$root/proc"
   trap 'umount "$root/proc"' EXIT
   chroot --userspec tester "$root" env -i HOME=/home/tester PATH=/usr/bin:/bin PIP_NO_INDEX=1 PIP_FIND_LINKS=/try/packages \
-    UV_NO_INDEX=1 UV_FIND_LINKS=/try/packages /try/try_wheel.sh --wheel "/try/${wheel##*/}" python3 /home/tester/try
+    UV_NO_INDEX=1 UV_FIND_LINKS=/try/packages WAYS="$ways" /try/try_wheel.sh --wheel "/try/${wheel##*/}" python3 /home/tester/try
 }
 
+ways=${WAYS:-pip pipx uv}
 suite='' wheel=''
 case ${1:-} in
   --debian) suite=$2 && shift 2 ;;

@@ -16,6 +16,7 @@ import yaml
 from tests.driver import ROOT
 
 _WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+_DEPENDABOT = ROOT / ".github" / "dependabot.yml"
 _SCRIPTS = sorted([*(ROOT / "packaging").rglob("*.sh"), ROOT / ".ci" / "run"])
 
 
@@ -27,8 +28,8 @@ def _run(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
-def _schema_faults(*files: Path) -> str:
-    done = _run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
+def _schema_faults(*files: Path, schema: str = "github-workflows") -> str:
+    done = _run("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *files)
     return "" if done.returncode == 0 else done.stdout
 
 
@@ -40,10 +41,11 @@ def _unsafe_steps(*files: Path) -> str:
 def test_workflows_follow_githubs_schema() -> None:
     assert _WORKFLOWS
     assert _schema_faults(*_WORKFLOWS) == ""
+    assert _schema_faults(_DEPENDABOT, schema="dependabot") == ""
 
 
 def test_workflows_pin_their_actions_and_have_the_least_rights() -> None:
-    assert _unsafe_steps(*_WORKFLOWS) == ""
+    assert _unsafe_steps(*_WORKFLOWS, _DEPENDABOT) == ""
 
 
 @pytest.mark.parametrize(
