@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT / "packaging"), str(HERE)]
 
+from contents import STRIPPED
 from version import commit_time_s
 
 LOCK = HERE / "requirements.lock"
@@ -149,8 +150,8 @@ def _make_folder() -> None:
         (FOLDER / "bough-worker").symlink_to("bough")
         licences = FOLDER / "_internal" / "resources" / "licences.txt"
         _python(str(HERE / "notices.py"), "--system", str(WORK / "libraries.json"), str(licences))
-        shutil.copy(licences, FOLDER)
-        _strip_python(FOLDER)
+        (FOLDER / "licences.txt").symlink_to(licences.relative_to(FOLDER))
+        _strip(FOLDER / "_internal")
         _settle(FOLDER, int(os.environ["SOURCE_DATE_EPOCH"]))
 
 
@@ -162,11 +163,11 @@ def _openblas() -> Path:
     return Path(paths[0])
 
 
-def _strip_python(folder: Path) -> None:
-    """Leave out what debuggers read of Python itself, up to 24 MB. Libraries of packages stay as published."""
-    internal = folder / "_internal"
-    files = [*internal.glob("libpython3*.so*"), *internal.glob("python3*/lib-dynload/*.so")]
-    subprocess.run(["strip", "--strip-unneeded", *sorted(map(str, files))], check=True)
+def _strip(internal: Path) -> None:
+    """Remove symbols for debuggers from some libraries. Each must still load."""
+    files = sorted(str(file) for pattern in STRIPPED for file in internal.glob(pattern) if not file.is_symlink())
+    subprocess.run(["strip", "--strip-unneeded", *files], check=True)
+    _python("-c", "import ctypes, sys; [ctypes.PyDLL(file) for file in sys.argv[1:]]", *files)
 
 
 def _settle(folder: Path, time_s: int) -> None:

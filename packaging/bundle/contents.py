@@ -39,6 +39,8 @@ UNUSED_MODULES = (
     *("tkinter", "_tkinter", "turtle", "turtledemo", "idlelib", "ensurepip", "lib2to3", "test", "pydoc_data"),
     # They need libraries of terminals, one of which is under the GPL.
     *("readline", "curses", "_curses", "_curses_panel"),
+    # They need Kerberos. Bough's connections are Python's, and Yellow Pages are gone.
+    *("PySide6.QtNetwork", "nis"),
 )
 
 _TRANSFORMERS_UNUSED = (
@@ -99,6 +101,19 @@ SYSTEM_LIBRARIES = (
 """Regular expressions of libraries that belong to the system: to its fonts, its screen, its messages and its printers.
 
 Every desktop has them, and another version may not fit.
+"""
+
+
+STRIPPED = (
+    # Python itself, as who builds the bundle has compiled it.
+    *("libpython3*.so*", "python3*/lib-dynload/*.so"),
+    *("cryptography/**/*.so", "hf_xet/*.so", "python_calamine/*.so", "regex/*.so", "safetensors/*.so"),
+    *("tokenizers/*.so", "yaml/*.so"),
+)
+"""Patterns of libraries, below the folder of all libraries, that lose their symbols for debuggers, 40 MB in all.
+
+Libraries that bring others in a folder `.libs` are not here: the tool that put them there changed them in such a way
+that they can't be stripped. Qt's stay as they were published, so that everybody can compare and replace them.
 """
 
 
