@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from PySide6.QtWidgets import QApplication
+
+    from app.care.crash_reports import CrashReports
+    from app.care.log_file import LogFile
     from app.notices import Notice
     from app.places import Places
 
@@ -114,16 +118,42 @@ def open_window(data_dir: Path | None, files: Sequence[Path] = (), *, is_safe: b
     from app.qt_runtime import restore_import
 
     restore_import()
-    from app.application import Application, make_qt_application
-    from app.model.database import StoreError
-    from app.sentences import translated
+    from app.application import make_qt_application
+    from app.care.crash_reports import CrashReports
 
     # Ctrl+C in the terminal ends the program. Python could not handle the signal during Qt's event loop.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     qt_application = make_qt_application(sys.argv[:1])
     qt_application.open_files(files)
     places = _places(data_dir)
+    reports = CrashReports(places.reports)
+    reports.begin()
+    try:
+        return _run_windows(qt_application, places, reports, is_safe=is_safe)
+    except Exception as error:
+        reports.note(error)
+        raise
+    finally:
+        reports.end()
+
+
+def _run_windows(qt_application: QApplication, places: Places, reports: CrashReports, *, is_safe: bool) -> int:
+    """Run the windows, again after a backup is restored. Return the exit code."""
+    from app.application import Application
+    from app.model.database import StoreError
+    from app.sentences import translated
+
     notice = None
+    log: LogFile | None = None
+
+    def begin_log() -> None:
+        # Its imports take time, so they come after the first paint.
+        nonlocal log
+        from app.care.log_file import LogFile
+
+        reports.add_facts()
+        log = log or LogFile(places.logs, "bough.log")
+
     while True:
         try:
             application = Application(places, is_safe=is_safe)
@@ -135,6 +165,7 @@ def open_window(data_dir: Path | None, files: Sequence[Path] = (), *, is_safe: b
             return 1
         if notice is not None:
             application.program.notices.post(notice)
+        application.window.first_paint.over.connect(begin_log)
         application.windows.show()
         code = qt_application.exec()
         application.close()
@@ -143,6 +174,8 @@ def open_window(data_dir: Path | None, files: Sequence[Path] = (), *, is_safe: b
         elif application.starts_again:
             notice = None
         else:
+            if log is not None:
+                log.close()
             return code
 
 

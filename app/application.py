@@ -17,12 +17,13 @@ from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
 from app.answers.sessions import Sessions
 from app.answers.worker_link import Client, WorkerLink
+from app.care.crash_reports import CrashReports
 from app.conversation.controller import Controller
 from app.model.cache_folder import CacheFolder
 from app.model.database import LostError, StoreError
 from app.model.own_files import RETRY_MS
 from app.model.store import Store
-from app.notices import Notice, NoticeAction, ShowBackups, StartEmpty
+from app.notices import Notice, NoticeAction, ShowBackups, ShowReport, StartEmpty
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
@@ -44,6 +45,11 @@ _SAFE_MODE = Sentence(
     "This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished "
     "downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them "
     "again."
+)
+
+
+_CRASHED = Sentence(
+    "Bough stopped unexpectedly. What you wrote is kept. A report is on this computer, and is sent nowhere."
 )
 
 
@@ -117,6 +123,7 @@ class Application(QObject):
         self.preferences = preferences = Preferences(
             places.config / "settings.json", is_safe=is_safe, retry_ms=retry_ms
         )
+        self._reports = CrashReports(places.reports)
         path = places.data / "conversations.sqlite3"
         lost: LostError | None = None
         try:
@@ -149,6 +156,7 @@ class Application(QObject):
             preferences=preferences,
             cache_folder=cache_folder,
             models_folder=places.models,
+            reports=self._reports,
             retry_ms=retry_ms,
         )
         self.program.expect_last_model()
@@ -170,6 +178,7 @@ class Application(QObject):
         self.window.first_paint.over.connect(self._begin_upkeep)
         self._qt_application = QApplication.instance()
         self.window.first_paint.over.connect(self._begin_to_open_files)
+        self.window.first_paint.over.connect(self._offer_report)
 
     @property
     def window(self) -> MainWindow:
@@ -234,6 +243,11 @@ class Application(QObject):
             self._upkeep = Upkeep(self.store.path, self.program.cache_folder, self._store_problem_found.emit)
             self.program.conversations.erasing_requested.connect(self._upkeep.look_now)
             self.store.messages.on_waiting = self._upkeep.look_now
+
+    def _offer_report(self) -> None:
+        """Offer the report if Bough crashed the last time."""
+        if not self._is_closed and (report := self._reports.collect()) is not None:
+            self.program.notices.post(Notice(_CRASHED, "warning", action=ShowReport(report), cause="crash"))
 
     def _on_restore_requested(self, backup: Path) -> None:
         self.backup_to_restore = backup

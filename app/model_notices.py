@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject
 
 from app.answers.answers import Answers
-from app.answers.model_session import ModelSession
+from app.answers.model_session import Crash, ModelSession
 from app.answers.sessions import Sessions
-from app.answers.worker_watch import WorkerWatch
+from app.answers.worker_watch import WorkerWatch, described
+from app.care.crash_reports import CrashReports
 from app.catalog.chat_templates import ChatTemplates
-from app.notices import AskGuide, Notice, Notices, OpenMemorySettings, RestartWorker, UsePlainTemplate
+from app.notices import AskGuide, Notice, Notices, OpenMemorySettings, RestartWorker, ShowReport, UsePlainTemplate
 from app.settings_of_models import SettingsOfModels
 from worker.sentence import Sentence
 
@@ -28,10 +30,15 @@ class ModelNotices(QObject):
         watches: Sequence[WorkerWatch],
         templates: ChatTemplates,
         of_models: SettingsOfModels,
+        reports: CrashReports | None,
     ) -> None:
+        """`reports`: where to keep reports of workers that ended by themselves; None: nowhere."""
         super().__init__()
         self._sessions, self._session, self._answers = sessions, sessions.chosen, answers
         self._notices, self._templates, self._of_models = notices, templates, of_models
+        self._reports = reports
+        self._report: tuple[Sentence, Path] | None = None
+        """The report of a worker that died, which is not offered yet, and a phrase on how it ended."""
         self._without_template: set[str] = set()
         """Models without a template for which a plain one was offered."""
         self._shown_model: tuple[str, str] = ("", "")
@@ -63,6 +70,15 @@ class ModelNotices(QObject):
     def _end_fresh_worker(self) -> None:
         if all(session.state != "loading" for session in (self._session, self._sessions.guide)):
             self._notices.end("fresh_worker")
+            report, self._report = self._report, None
+            if report is not None:
+                how, path = report
+                text = Sentence(
+                    "The model process stopped unexpectedly ({how}). A report about it is kept on this computer and is "
+                    "sent nowhere.",
+                    how=how,
+                )
+                self._notices.post(Notice(text, action=ShowReport(path)))
 
     def _end_notices_of_models(self) -> None:
         """End the notices about models other than the present one."""
@@ -104,12 +120,26 @@ class ModelNotices(QObject):
         self._notices.end("worker")
 
     def _on_worker_died(self, session: ModelSession, what: Sentence) -> None:
+        action = self._reported(session)
         error = Sentence("{what_happened} The text so far is kept.", what_happened=what)
         # The answers that it wrote say so themselves.
         was_answering = self._answers.interrupt(session, error)
         if session.state == "loading" and not was_answering:
             text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
-            self._notices.post(Notice(text, "warning", cause="fresh_worker"))
+            self._notices.post(Notice(text, "warning", action=action, cause="fresh_worker"))
+
+    def _reported(self, session: ModelSession) -> ShowReport | None:
+        """Write a report about the worker that has died. Return an action that shows it; None if there is none."""
+        crash, session.last_crash = session.last_crash, None
+        if crash is None or self._reports is None:
+            return None
+        path = self._reports.write(
+            Sentence("The model process stopped unexpectedly ({how}).", how=crash.how), _lines(crash)
+        )
+        if path is None:
+            return None
+        self._report = crash.how, path
+        return ShowReport(path)
 
     def _on_load_failed(self, why: Sentence) -> None:
         self._notices.post(Notice(why, "danger", action=AskGuide(), cause="model"))
@@ -141,3 +171,18 @@ class ModelNotices(QObject):
                 cause="precision",
             )
         )
+
+
+def _lines(crash: Crash) -> Iterator[str]:
+    """Yield the lines of a report: what the process did, with which model and libraries, and its last words."""
+    heartbeat = crash.end.heartbeat
+    lasted = "" if heartbeat is None else f", for {heartbeat.lasted_s:.1f} s"
+    yield f"It was {described(heartbeat)}{lasted}."
+    # Without the folders on this computer.
+    yield f"Model: {Path(crash.model).name}"
+    if crash.draft:
+        yield f"Draft model: {Path(crash.draft).name}"
+    yield from (f"{name} {version}" for name, version in crash.versions.items())
+    yield ""
+    yield "Its last lines:" if crash.end.last_words else "It printed nothing."
+    yield from crash.end.last_words

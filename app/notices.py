@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from app.model.database import StoreError
 from app.model.message import MessageId
 from app.model.project import Project
 from worker.sentence import Sentence
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,13 @@ class ShowFile:
 
 
 @dataclass(frozen=True)
+class ShowReport:
+    """Show the report of a crash."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
 class ShowConversation:
     conversation_id: int
 
@@ -162,6 +172,7 @@ NoticeAction: TypeAlias = (
     | OpenModels
     | ResumeTransfers
     | ShowFile
+    | ShowReport
     | ShowConversation
     | ShowBackups
     | StartEmpty
@@ -186,6 +197,7 @@ Cause: TypeAlias = Literal[
     "transfer",  # downloads or conversions failed while no Models window was open
     "interrupted",  # downloads or conversions were interrupted when Bough ended
     "writing",  # a change could not be written
+    "crash",  # Bough stopped unexpectedly the last time, and there is a report
     "fresh_worker",  # a new worker replaces one that died
     "template",  # the loaded model has no chat template
     "draft",  # the draft model of the loaded model was refused
@@ -244,6 +256,7 @@ class Notices(QObject):
 
     def post(self, notice: Notice) -> None:
         """Show a notice in every window. It replaces the last notice with the same cause, if it has a cause."""
+        _log.info("Notice: %s", notice.text)
         if notice.cause is not None:
             self._lasting[notice.cause] = notice
         self.posted.emit(notice)

@@ -44,6 +44,11 @@ class Places:
         return self.data / STORE_NAME
 
     @property
+    def reports(self) -> Path:
+        """The folder for reports of crashes."""
+        return self.logs / "reports"
+
+    @property
     def models(self) -> Path:
         """The folder for downloaded and converted models."""
         return self.data / "models"

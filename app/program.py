@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from app.archive.archive import Archive
+    from app.care.crash_reports import CrashReports
     from app.draft_models import DraftModels
     from app.local_api import LocalApi
     from app.serving.messages import ServedModel
@@ -80,9 +81,13 @@ class Program(QObject):
         preferences: Preferences,
         cache_folder: CacheFolder,
         models_folder: Path,
+        reports: CrashReports | None = None,
         retry_ms: int = RETRY_MS,
     ) -> None:
-        """`models_folder` has Bough's own models. `retry_ms` is the interval of saving drafts while that fails."""
+        """`models_folder` has Bough's own models. `reports` keeps reports of crashes; None: none are kept.
+
+        `retry_ms` is the interval of saving drafts while that fails.
+        """
         super().__init__()
         self.retry_ms = retry_ms
         self.store = store
@@ -127,7 +132,7 @@ class Program(QObject):
         answers.saving.failed.connect(self.report_unsaved)
         answers.saving.saved_again.connect(self.report_saved)
         self._model_notices = ModelNotices(
-            sessions, answers, self.notices, self.worker_watches, self.templates, self.of_models
+            sessions, answers, self.notices, self.worker_watches, self.templates, self.of_models, reports
         )
         session.changed.connect(self._on_session_changed)
         for one in (session, sessions.far):

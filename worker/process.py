@@ -26,6 +26,7 @@ from worker.blas import preload
 from worker.bytecode import keep_bytecode
 from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
+from worker.logs import Listener, print_logs, speaking_to
 from worker.printable import print_printable_text
 from worker.protocol import Command, Event, Heartbeat, Shutdown
 from worker.pulse import BEAT_S, Pulse
@@ -77,14 +78,17 @@ class WorkerClient:
         self._commands = context.Queue()
         self._events, events = context.Pipe(duplex=False)
         self._beats, beats = context.Pipe(duplex=False)
+        self._words, words = context.Pipe(duplex=False)
+        self._listener = Listener(self._words)
         self._heartbeat: Heartbeat | None = None
         # A selector would be a reference cycle, and keep the pipes open until garbage is collected.
         self._readable = select.poll()
         self._readable.register(self._events, select.POLLIN)
         self._readable.register(self._beats, select.POLLIN)
+        self._readable.register(self._words, select.POLLIN)
         self._process = context.Process(
             target=run or main,
-            args=(self._commands, events, cache_folder, hooks_folder, beats),
+            args=(self._commands, events, cache_folder, hooks_folder, beats, words),
             name="bough-worker",
             daemon=True,
         )
@@ -92,8 +96,8 @@ class WorkerClient:
         self._commands.cancel_join_thread()
         start(self._process)
         # With our copies of the write ends open, we would never see the end of file when the worker dies.
-        events.close()
-        beats.close()
+        for end in (events, beats, words):
+            end.close()
 
     @property
     def pid(self) -> int | None:
@@ -103,6 +107,11 @@ class WorkerClient:
     def heartbeat(self) -> Heartbeat | None:
         """The last heartbeat that `receive` or `poll` has read; None before the first one."""
         return self._heartbeat
+
+    @property
+    def last_words(self) -> list[str]:
+        """The last lines that the worker logged, and that libraries wrote to standard error, without users' texts."""
+        return list(self._listener.lines)
 
     def send(self, command: Command) -> None:
         """Send a command. If the worker has died, the command is lost, and `receive` raises."""
@@ -146,6 +155,8 @@ class WorkerClient:
             ready = dict(self._readable.poll(None if left_s is None else math.ceil(left_s * 1000)))
             if self._beats.fileno() in ready:
                 self._take_heartbeat()
+            if self._words.fileno() in ready and not self._listener.read():
+                self._readable.unregister(self._words)
             if self._events.fileno() in ready:
                 return True
             if left_s == 0.0:
@@ -172,6 +183,9 @@ class WorkerClient:
         """Kill the worker and close its channels. Return its exit code, which is negative for a signal."""
         self.end()
         self._process.join(_KILL_S)
+        if not self._words.closed:
+            self._listener.read()
+            self._words.close()
         self._commands.close()
         # The queue's feeder thread holds semaphores. If this program ended while it still runs, `multiprocessing`
         # would report them as leaked. Unread commands may keep the thread from ending, so the wait is limited.
@@ -187,15 +201,28 @@ def main(
     cache_folder: Path | None = None,
     hooks_folder: Path | None = None,
     beats: Connection | None = None,
+    words: Connection | None = None,
 ) -> None:
     """Run the worker in this process.
 
     `commands` carries MessagePack frames; None ends them. `cache_folder` holds the prompt cache on disk; None means
     that it is only in memory. `hooks_folder` has the user's own hooks. `beats` gets the heartbeats; None means that
     none are sent.
+    `words`: where to send what is logged; None: to standard error.
     """
+    with speaking_to(words, "worker"):
+        _main(commands, events, cache_folder, hooks_folder, beats)
+
+
+def _main(
+    commands: Queue[bytes | None],
+    events: Connection,
+    cache_folder: Path | None,
+    hooks_folder: Path | None,
+    beats: Connection | None,
+) -> None:
     print_printable_text()
-    logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
+    print_logs("worker: ")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # This comes first, because it confines only threads that start later.

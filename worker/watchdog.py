@@ -34,7 +34,7 @@ class Watchdog:
         self._call: tuple[RequestId, str, float, float] | None = None
         """The running call: request, hook's name, start, patience."""
         self._outer = pulse.step
-        faulthandler.register(signal.SIGALRM, all_threads=False, chain=True)
+        faulthandler.register(signal.SIGALRM, file=2, all_threads=False, chain=True)
 
     def begin(self, request_id: RequestId, name: str, patience: float = 1.0) -> None:
         """Start the clock for a call of a hook. `patience`: a factor for calls that may take longer than others."""

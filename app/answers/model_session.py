@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
-from app.answers.worker_link import WorkerLink, death_reason
+from app.answers.worker_link import WorkerEnd, WorkerLink, death_reason
 from app.model.endpoints import Prices
 from app.model.message import Record
 from app.model.settings import CacheSettings
@@ -48,6 +48,17 @@ class _Good:
     name: str
     draft: str
     info: ModelLoaded
+
+
+class Crash(NamedTuple):
+    """A worker that has ended by itself, and the model that it had."""
+
+    how: Sentence
+    end: WorkerEnd
+    model: str
+    draft: str
+    versions: Mapping[str, str]
+    """Of the libraries, by name; empty if no model was loaded."""
 
 
 class ModelSession(QObject):
@@ -119,6 +130,8 @@ class ModelSession(QObject):
         """The cache settings of the model that was requested last."""
         self.is_precision_refused = False
         """Whether that model does not support the requested bits of the cache."""
+        self.last_crash: Crash | None = None
+        """The last worker that ended by itself; None if none did."""
         self.kept: CacheStatsReport | None = None
         """The worker's last report about its cache; None if there is none."""
         self.name = ""
@@ -512,6 +525,9 @@ class ModelSession(QObject):
             # Nothing is lost; `wake` starts a fresh worker.
             return
         how = death_reason(exit_code)
+        if self._link.last_end is not None:
+            versions = {} if self.info is None else self.info.versions
+            self.last_crash = Crash(how, self._link.last_end, self.name, self.draft, versions)
         self._num_deaths += 1
         if self._num_deaths >= self._max_deaths and self.draft:
             # Two models need more memory than one.

@@ -7,15 +7,18 @@ after the window is painted.
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
 from worker.protocol import Command, Event, Heartbeat
 from worker.sentence import Sentence
+
+_log = logging.getLogger(__name__)
 
 
 class Client(Protocol):
@@ -25,11 +28,24 @@ class Client(Protocol):
     def pid(self) -> int | None: ...
     @property
     def heartbeat(self) -> Heartbeat | None: ...
+    @property
+    def last_words(self) -> list[str]: ...
     def send(self, command: Command) -> None: ...
     def receive(self) -> Event: ...
     def stop(self, timeout_s: float = ...) -> None: ...
     def end(self) -> None: ...
     def kill(self) -> int | None: ...
+
+
+class WorkerEnd(NamedTuple):
+    """What is known of a worker that has ended by itself."""
+
+    exit_code: int
+    """Negative means a signal."""
+    heartbeat: Heartbeat | None
+    """Its last one; None if it ended before the first."""
+    last_words: list[str]
+    """The last lines that it logged or that libraries printed, without users' texts."""
 
 
 def _start_worker() -> Client:
@@ -65,6 +81,8 @@ class WorkerLink(QObject):
         """Whether the last process that was started is for models of servers."""
         self.takes_first: Callable[[Event], bool] = lambda _: False
         """Called in the link's thread with each event. If it returns True, the event is not emitted."""
+        self.last_end: WorkerEnd | None = None
+        """The end of the last worker that ended by itself; None if none did."""
         self._client: Client | None = None
         self._thread: threading.Thread | None = None
         # Only these two signals cross threads, each with one permanent slot. PySide has crashed when a slot was
@@ -95,6 +113,7 @@ class WorkerLink(QObject):
         assert self._client is None
         self.is_far = is_far
         client = self._client = (self._start_far if is_far else self._start_client)()
+        _log.info("Model process %d begins", client.pid or 0)
         self._thread = threading.Thread(target=self._run, args=(client,), name="worker link", daemon=True)
         self._thread.start()
 
@@ -137,10 +156,12 @@ class WorkerLink(QObject):
     def _on_ended(self, client: Client) -> None:
         if client is self._client:
             self._client = None
-            exit_code = client.kill()
+            exit_code = client.kill() or 0
             if self._thread is not None:
                 self._thread.join()
-            self.exited.emit(exit_code or 0)
+            self.last_end = WorkerEnd(exit_code, client.heartbeat, client.last_words)
+            _log.info("Model process %d ended by itself with exit code %d", client.pid or 0, exit_code)
+            self.exited.emit(exit_code)
 
 
 def death_reason(exit_code: int) -> Sentence:

@@ -118,7 +118,7 @@ class WorkerWatch(QObject):
                 "The model process has not responded since {time}. Last report: {activity}. "
                 "Wait, or restart it: the model is then loaded again, and the text so far is kept.",
                 time=_clock_time(silent_s),
-                activity=_described(heartbeat),
+                activity=described(heartbeat),
             )
             return activity, sentence
         if heartbeat is not None and heartbeat.lasted_s > _patience_s(heartbeat):
@@ -126,7 +126,7 @@ class WorkerWatch(QObject):
                 "The model process takes unusually long. Since {time}: {activity}. "
                 "Wait, or restart it: the model is then loaded again, and the text so far is kept.",
                 time=_clock_time(silent_s + heartbeat.lasted_s),
-                activity=_described(heartbeat),
+                activity=described(heartbeat),
             )
             return activity, sentence
         return None
@@ -192,7 +192,7 @@ class WorkerWatch(QObject):
     def _restart(self, why: Sentence) -> None:
         self._stops.clear()
         self._load_s = None
-        self.session.restart(Sentence("{why} Last report: {activity}.", why=why, activity=_described(self._heartbeat)))
+        self.session.restart(Sentence("{why} Last report: {activity}.", why=why, activity=described(self._heartbeat)))
 
 
 def _patience_s(heartbeat: Heartbeat) -> float:
@@ -215,7 +215,7 @@ def _stage(stage: str) -> Sentence:
             return verbatim(stage)
 
 
-def _described(heartbeat: Heartbeat | None) -> Sentence:
+def described(heartbeat: Heartbeat | None) -> Sentence:
     """Describe what the worker is doing, in a few words."""
     if heartbeat is None:
         return Sentence("starting")

@@ -39,6 +39,7 @@ from app.notices import (
     ShowBackups,
     ShowConversation,
     ShowFile,
+    ShowReport,
     StartEmpty,
     Undo,
     UndoArchive,
@@ -245,6 +246,8 @@ class Banner(QWidget):
                 return self.tr("Open Models")
             case ShowFile():
                 return self.tr("Show in folder")
+            case ShowReport():
+                return self.tr("Show report")
             case ShowConversation():
                 return self.tr("Show")
             case ShowBackups():
@@ -512,6 +515,8 @@ class NoticeCommands(QObject):
                 self._show_models()
             case ShowFile(path):
                 self._show_folder(path if path.is_dir() else path.parent)
+            case ShowReport(path):
+                self._program_commands.show_report(path)
             case ShowConversation(conversation_id):
                 self._controller.shown.open_conversation(conversation_id)
             case ShowBackups():

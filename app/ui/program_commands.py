@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -73,6 +74,13 @@ class ProgramCommands(QObject):
     def _show_keys_page(self) -> None:
         settings = self.show_settings()
         settings.show_page(settings.keys)
+
+    def show_report(self, path: Path) -> None:
+        """Open the report of a crash."""
+        from app.ui.dialogs.docs_window import ReportWindow
+
+        self._program.notices.end("crash")
+        ReportWindow(path, self._window)
 
     def show_memory_settings(self) -> None:
         """Open Settings at the page on memory."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from worker.encoding import command_from_msgpack, head_of_msgpack, to_msgpack
 from worker.inbox import EndOfInput, Inbox
+from worker.logs import print_logs, speaking_to
 from worker.printable import print_printable_text
 from worker.process import WorkerClient, end_with_parent, heart
 from worker.pulse import Pulse
@@ -36,10 +37,16 @@ def main(
     _cache_folder: Path | None,
     _hooks_folder: Path | None,
     beats: Connection,
+    words: Connection,
 ) -> None:
     """Run the engine in this process."""
+    with speaking_to(words, "worker"):
+        _main(commands, events, beats)
+
+
+def _main(commands: Queue[bytes | None], events: Connection, beats: Connection) -> None:
     print_printable_text()
-    logging.basicConfig(format="endpoints: %(levelname)s %(name)s: %(message)s")
+    print_logs("endpoints: ")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, name="parent watch", daemon=True).start()

@@ -1,4 +1,4 @@
-"""A window with a page of docs/."""
+"""Windows with a text to read: a page of docs/, or the report of a crash."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import importlib.resources
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.sheet import Sheet
@@ -14,6 +15,8 @@ from app.ui.text.message_text import MessageText
 from app.ui.theme import Theme
 
 _WIDTH_PX, _HEIGHT_PX = 760, 720
+_REPORT_PX = 760, 520
+_MAX_REPORT_CHARS = 1 << 20
 
 
 class DocsWindow(Sheet):
@@ -38,6 +41,45 @@ class DocsWindow(Sheet):
         self.close_button = self.add_button(self.tr("Close"), self.close, is_primary=True)
         self.open_at(_WIDTH_PX, _HEIGHT_PX)
         area.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+class ReportWindow(Sheet):
+    """Shows a report, which the user may copy or delete."""
+
+    def __init__(self, path: Path, parent: QWidget) -> None:
+        super().__init__(self.tr("Report of a crash"), parent)
+        self._path = path
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.text.setAccessibleName(self.windowTitle())
+        # Tab leaves the text.
+        self.text.setTabChangesFocus(True)
+        try:
+            self.text.setPlainText(path.read_text("utf-8", "replace")[:_MAX_REPORT_CHARS])
+        except OSError as error:
+            self.text.setPlainText(self.tr("The report can't be read ({}).").format(error.strerror))
+        self.body.addWidget(self.text, 1)
+        self.note.setText(
+            self.tr("It holds none of your texts, and was sent nowhere. If you report the fault, copy it there.")
+        )
+        self.delete_button = self.add_button(self.tr("Delete"), self._delete)
+        self.copy_button = self.add_button(self.tr("Copy"), self._copy)
+        self.close_button = self.add_button(self.tr("Close"), self.close, is_primary=True)
+        self.open_at(*_REPORT_PX)
+        self.text.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text.toPlainText())
+        self.note.setText(self.tr("Copied."))
+
+    def _delete(self) -> None:
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            self.note.setText(self.tr("The report can't be deleted ({}).").format(error.strerror))
+        else:
+            self.close()
 
 
 def _page(name: str) -> Path:
