@@ -459,6 +459,10 @@
         <translation>Im Ordner anzeigen</translation>
     </message>
     <message>
+        <source>Show report</source>
+        <translation>Bericht zeigen</translation>
+    </message>
+    <message>
         <source>Show</source>
         <translation>Anzeigen</translation>
     </message>
@@ -4315,6 +4319,41 @@
     </message>
 </context>
 <context>
+    <name>ReportWindow</name>
+    <message>
+        <source>Report of a crash</source>
+        <translation>Bericht über einen Absturz</translation>
+    </message>
+    <message>
+        <source>The report can&apos;t be read ({}).</source>
+        <translation>Der Bericht lässt sich nicht lesen ({}).</translation>
+    </message>
+    <message>
+        <source>It holds none of your texts, and was sent nowhere. If you report the fault, copy it there.</source>
+        <translation>Er enthält keinen Ihrer Texte und wurde nirgendwohin gesendet. Wenn Sie den Fehler melden, kopieren Sie ihn dorthin.</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Copied.</source>
+        <translation>Kopiert.</translation>
+    </message>
+    <message>
+        <source>The report can&apos;t be deleted ({}).</source>
+        <translation>Der Bericht lässt sich nicht löschen ({}).</translation>
+    </message>
+</context>
+<context>
     <name>SamplingPanel</name>
     <message>
         <source>Sampling</source>
@@ -6399,6 +6438,14 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>A server keeps to an answer format from the beginning of an answer only. The text is kept. Remove the format to continue this answer, or ask again.</source>
         <translation>Ein Server hält ein Antwortformat nur vom Anfang einer Antwort an ein. Der Text bleibt erhalten. Entfernen Sie das Format, um diese Antwort fortzusetzen, oder fragen Sie noch einmal.</translation>
+    </message>
+    <message>
+        <source>Bough stopped unexpectedly. What you wrote is kept. A report is on this computer, and is sent nowhere.</source>
+        <translation>Bough wurde unerwartet beendet. Was Sie geschrieben haben, ist erhalten. Ein Bericht liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
+    </message>
+    <message>
+        <source>The model process stopped unexpectedly ({how}). A report about it is kept on this computer and is sent nowhere.</source>
+        <translation>Der Modellprozess wurde unerwartet beendet ({how}). Ein Bericht darüber liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
     </message>
     <message>
         <source>There is nothing to export: there are no messages here with these choices.</source>

@@ -113,7 +113,7 @@ _OTHERS: list[_Row] = [
         lambda desk: desk.program.preferences.saved_again.emit(),
     ),
 ]
-_ELSEWHERE: set[Cause] = {"store", "files", "drafts", "local_api", "arrival", "transfer", "interrupted"}
+_ELSEWHERE: set[Cause] = {"store", "files", "drafts", "local_api", "arrival", "transfer", "interrupted", "crash"}
 """The first three hold as long as the program runs; the others have tests of their own."""
 
 

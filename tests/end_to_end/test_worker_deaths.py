@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.application import Application
 from app.model.message import Message, Sampling
 from app.model.store import Store
-from app.notices import Notice
+from app.notices import Notice, ShowReport
 from tests.app.sampling import set_sampling
 from tests.end_to_end.conftest import OpenBough
 from tests.long import in_long_runs
@@ -48,6 +48,10 @@ class _Deaths:
 
     def _on_notice(self, notice: Notice) -> None:
         assert "SIGKILL" in notice.text
+        assert isinstance(notice.action, ShowReport)
+        if notice.cause is None:
+            assert "A report about it is kept on this computer" in notice.text
+            return
         assert "The model is being loaded again; your next message will be answered." in notice.text
         self.num_notices += 1
 
@@ -155,7 +159,8 @@ def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_m
     application = open_bough()
     controller, link = application.controller, application.link
     notices: list[Notice] = []
-    controller.program.notices.posted.connect(notices.append)
+    # The offer of a report comes beside them.
+    controller.program.notices.posted.connect(lambda notice: notice.cause and notices.append(notice))
     for number in range(3):
         # The window is painted before the first worker is started.
         qtbot.waitUntil(lambda: link.pid is not None, timeout=PATIENCE_MS)

@@ -143,8 +143,7 @@ def test_a_death_without_a_crash_report_is_heard_too() -> None:
 
 
 def test_an_exception_is_heard_without_its_message() -> None:
-    code, words = _ended("raises")
-    assert code == 1
+    _, words = _ended("raises")
     assert words[-1] == "    ValueError"
     assert any(line.startswith("    tests/worker/test_logs.py:") or "in _speak" in line for line in words)
     assert SECRET not in "\n".join(words)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
-import os
-import re
 import sqlite3
 import threading
 import zipfile
@@ -26,6 +23,7 @@ from typing_extensions import override
 
 from app.answers.sessions import GUIDE
 from app.application import Application
+from app.care.log_file import LogFile
 from app.export.exporting import ExportRequest, Scope, run_export
 from app.model.backups import Backups
 from app.model.endpoints import Endpoint, EndpointModel, Prices
@@ -42,6 +40,7 @@ from app.ui.parts.cost_text import money_text
 from tests.app.catalog.conftest import MemoryKeyring
 from tests.app.ui.conftest import User
 from tests.endpoint_server import EndpointServer, Fault, Script, error
+from tests.holders import forms_of, holders
 from tests.waiting import PATIENCE_MS
 from worker.protocol import Secret
 from worker.sentence import Sentence
@@ -312,43 +311,7 @@ def test_the_key_is_in_no_file_and_in_no_text(user: User, added: Endpoint, keys:
     assert _KEY in keys.kept.values()
     folder = Path(program.preferences.folder)
     assert (folder / "settings.json").is_file()
-    assert not _holders(folder, {_KEY.encode()})
-
-
-def _forms(key: str) -> set[bytes]:
-    """Return a key as text, as text in a URL and in JSON, and in Base64, wherever it begins in the bytes around it."""
-    forms = {key.encode(), quote(key).encode(), quote(key, safe="").encode(), json.dumps(key)[1:-1].encode()}
-    for before in range(3):
-        # The first and the last characters also hold bits of the neighbours.
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            forms.add(encode(bytes(before) + key.encode()).rstrip(b"=")[-(-before * 8 // 6) : -1])
-    return forms
-
-
-def _contents(file: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file, and what is packed in it. A file may end meanwhile: a copy that gets its last name."""
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
-        return
-    yield content
-    if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as packed:
-            yield from map(packed.read, packed.namelist())
-    if content.startswith(b"%PDF"):
-        for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL):
-            with contextlib.suppress(zlib.error):
-                yield zlib.decompressobj().decompress(stream)
-
-
-def _holders(folder: Path, forms: set[bytes]) -> list[Path]:
-    """Return the files below a folder in which a form of a key stands."""
-    files = [Path(top) / name for top, _, names in os.walk(folder) for name in names]
-    return [
-        file
-        for file in files
-        if file.is_file() and any(form in content for content in _contents(file) for form in forms)
-    ]
+    assert not holders(folder, {_KEY.encode()})
 
 
 def test_a_search_for_a_key_finds_each_form(tmp_path: Path) -> None:
@@ -361,7 +324,7 @@ def test_a_search_for_a_key_finds_each_form(tmp_path: Path) -> None:
         (tmp_path / f"base64 {before}").write_bytes(base64.b64encode(b"a" * before + key.encode() + b"bcd"))
     (tmp_path / "pdf").write_bytes(b"%PDF-1.4\nstream\n" + zlib.compress(key.encode()) + b"\nendstream")
     (tmp_path / "other").write_text(key[:-1])
-    assert {file.name for file in _holders(tmp_path, _forms(key))} == {
+    assert {file.name for file in holders(tmp_path, forms_of(key))} == {
         "packed", "url", "pdf", "base64 0", "base64 1", "base64 2"
     }  # fmt: skip
 
@@ -377,12 +340,13 @@ def test_a_key_is_used_until_the_server_is_removed_and_is_in_no_file(
 ) -> None:
     """Logs, exports, backups, temporary files, and the command lines and variables of processes are searched, too."""
     key = "sk/0451+never=in&a:file"
-    forms, temporary, out = _forms(key), tmp_path / "temporary", tmp_path / "out"
+    forms, temporary, out = forms_of(key), tmp_path / "temporary", tmp_path / "out"
     for folder in (temporary, out):
         folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     program = user.controller.program
+    log = LogFile(tmp_path / "logs", "bough.log")
     with EndpointServer({"tiny": Script(pieces=("T", "iny"))}, key=key) as server, caplog.at_level("DEBUG"):
         form = _form(user)
         form.address.setText(server.url)
@@ -421,9 +385,11 @@ def test_a_key_is_used_until_the_server_is_removed_and_is_in_no_file(
     assert backup.is_relative_to(data)
     assert {path.name for path in out.iterdir()} == {*FORMATS, "settings.json"}
     # A file that must have the text is searched as the rest is.
-    assert _holders(out, {b"Where is the key?"})
-    assert _holders(data, {b"Where is the key?"})
-    assert not [file for folder in (data, temporary, out) for file in _holders(folder, forms)]
+    assert holders(out, {b"Where is the key?"})
+    assert holders(data, {b"Where is the key?"})
+    log.close()
+    assert holders(log.path.parent, {b"Notice: "})
+    assert not [file for folder in (data, temporary, out, log.path.parent) for file in holders(folder, forms)]
     printed = capfd.readouterr()
     said = (printed.out + printed.err + caplog.text + "".join(user.texts) + refused.record.error).encode()
     assert not any(form in said for form in forms)
