@@ -67,7 +67,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.command in SHELL_COMMANDS:
         from app.shell.run import run
 
-        return run(chosen, _places(chosen.data_dir))
+        return run(chosen, _places(chosen.data_dir, is_written=chosen.command != "doctor"))
     from app.display import has_display, named_displays
 
     if chosen.command == "tour":
@@ -93,13 +93,16 @@ def _run(chosen: argparse.Namespace) -> int:
     return open_window(chosen.data_dir, files, is_safe=chosen.safe_mode)
 
 
-def _places(data_dir: Path | None) -> Places:
-    """Return the user's folders, or those below `data_dir`. A bundle's first start puts the starter there."""
+def _places(data_dir: Path | None, *, is_written: bool = True) -> Places:
+    """Return the user's folders, or those below `data_dir`.
+
+    A bundle's first start puts the starter there, unless they must not be written.
+    """
     from app.places import Places
     from worker.surroundings import is_bundle
 
     places = Places.of_user() if data_dir is None else Places.under(data_dir)
-    if is_bundle():
+    if is_bundle() and is_written:
         from app.catalog.starter import bring_starter
 
         try:

@@ -38,7 +38,7 @@ from app.places import Places
 from app.shell.terminal import print_json, print_line
 from worker.probes import hook_facts, mlx_facts
 from worker.sentence import size_text
-from worker.surroundings import program_version
+from worker.surroundings import is_bundle, program_version
 from worker.trial import CrashedError, Limits, RaisedError, TooSlowError, TrialError, TrialProcess
 
 _LIMITS = Limits(seconds=120, memory_bytes=1 << 44, result_bytes=1 << 22)
@@ -110,7 +110,7 @@ def _fault(name: str, says: str, mend: str) -> Finding:
 
 def _bough(_places: Places) -> Iterator[Finding]:
     version = program_version()
-    says = f"version {version}, {'as a bundle' if getattr(sys, 'frozen', False) else Path(__file__).parents[2]}."
+    says = f"version {version}, in {Path(__file__).parents[2]}."
     if version == "unknown":
         yield _warning("Bough", says, "Bough runs from its sources without being installed. Run `make setup` there.")
     else:
@@ -134,7 +134,7 @@ def _qt(_places: Places) -> Iterator[Finding]:
                 "packaging/system_libraries.sh in Bough's source installs all that Qt needs."
             )
         else:
-            mend = "Install PySide6-Essentials again: pip install --force-reinstall PySide6-Essentials."
+            mend = _again("PySide6-Essentials")
         yield _fault("Qt", f"the window can't open, because Qt {found}", mend)
         return
     says = f"{found['qt']}, PySide6 {found['pyside']}."
@@ -169,18 +169,16 @@ def qt_facts() -> dict[str, str]:
 
 def _mlx(_places: Places) -> Iterator[Finding]:
     found = _asked(mlx_facts)
-    again = f"pip install --force-reinstall mlx {_mlx_backend()}"
+    again = _again(f"mlx {_mlx_backend()} mlx-lm")
     if not isinstance(found, dict):
-        mend = f"Install MLX again: {again}."
-        if sys.platform == "darwin":
-            mend += " MLX needs a Mac with Apple silicon."
-        yield _fault("MLX", f"models can't run, because MLX {found}", mend)
+        needs = " MLX needs a Mac with Apple silicon." if sys.platform == "darwin" else ""
+        yield _fault("MLX", f"models can't run, because MLX {found}", f"{again}{needs}")
         return
     versions = ", ".join(f"{name} {version or 'missing'}" for name, version in found["versions"].items())
     if not found["is_right"]:
-        yield _fault("MLX", f"it multiplies matrices wrongly ({versions}).", f"Install MLX again: {again}.")
+        yield _fault("MLX", f"it multiplies matrices wrongly ({versions}).", again)
     elif not all(found["versions"].values()):
-        yield _fault("MLX", f"{versions}.", f"Install the missing package again: {again}.")
+        yield _fault("MLX", f"{versions}.", again)
     else:
         yield _ok("MLX", f"{versions}.")
     if found["gpu"]:
@@ -202,6 +200,13 @@ def _mlx(_places: Places) -> Iterator[Finding]:
             "only the slow one that comes with MLX, so models are several times slower.",
             "Install OpenBLAS. On Debian and Ubuntu: apt-get install libopenblas0-pthread.",
         )
+
+
+def _again(packages: str) -> str:
+    """Return a sentence that says how to install libraries again."""
+    if is_bundle():
+        return "A file of this installation is damaged. Install Bough again; your conversations stay."
+    return f"Install it again: {sys.executable} -m pip install --force-reinstall {packages}."
 
 
 def _mlx_backend() -> str:
