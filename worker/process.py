@@ -184,8 +184,12 @@ class WorkerClient:
         self.end()
         self._process.join(_KILL_S)
         if not self._words.closed:
+            # What it was doing and saying in the end may not have been read yet.
             self._listener.read()
             self._words.close()
+            with contextlib.suppress(EOFError, OSError, DecodeError):
+                while self._beats.poll():
+                    self._heartbeat = msgpack.decode(self._beats.recv_bytes(), type=Heartbeat)
         self._commands.close()
         # The queue's feeder thread holds semaphores. If this program ended while it still runs, `multiprocessing`
         # would report them as leaked. Unread commands may keep the thread from ending, so the wait is limited.
