@@ -32,6 +32,7 @@ from app.ui.languages import install_english_plurals
 from app.ui.parts.qt_workarounds import install_accessible_scroll_areas, leave_plain_text_on_clipboard
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
+from app.updating import update_store
 from app.windows import Windows
 from worker.sentence import Sentence
 
@@ -126,8 +127,10 @@ class Application(QObject):
         self._reports = CrashReports(places.reports)
         path = places.data / "conversations.sqlite3"
         lost: LostError | None = None
+        was_used = preferences.settings.has_conversations
+        update_store(path, preferences.settings.language, was_used=was_used)
         try:
-            self.store = Store(path, was_used=preferences.settings.has_conversations)
+            self.store = Store(path, was_used=was_used)
         except StoreError as error:
             lost = error if isinstance(error, LostError) else None
             self.store = Store(path, read_only_because=error.sentence)

@@ -4834,10 +4834,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Antworten ohne ihre Worte neben einem Werkzeugaufruf, weil solche Zeilen kein Feld für beides haben: {num}.</translation>
     </message>
     <message>
-        <source>Conversations without their folder or project, which only the format “Bough” keeps: {num}.</source>
-        <translation>Gespräche ohne ihren Ordner oder ihr Projekt, die nur das Format „Bough“ behält: {num}.</translation>
-    </message>
-    <message>
         <source>Messages left out, because they belong to no pair of answers: {num}.</source>
         <translation>Nachrichten weggelassen, weil sie zu keinem Paar von Antworten gehören: {num}.</translation>
     </message>
@@ -6442,6 +6438,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Bough stopped unexpectedly. What you wrote is kept. A report is on this computer, and is sent nowhere.</source>
         <translation>Bough wurde unerwartet beendet. Was Sie geschrieben haben, ist erhalten. Ein Bericht liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
+    </message>
+    <message>
+        <source>Conversations without the settings of their project, which only the format “Bough” keeps: {num}.</source>
+        <translation>Unterhaltungen ohne die Einstellungen ihres Projekts, die nur das Format „Bough“ behält: {num}.</translation>
     </message>
     <message>
         <source>The model process stopped unexpectedly ({how}). A report about it is kept on this computer and is sent nowhere.</source>
@@ -8111,6 +8111,13 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
     <message>
         <source>Redo</source>
         <translation>Wiederholen</translation>
+    </message>
+</context>
+<context>
+    <name>Updating</name>
+    <message>
+        <source>Bough makes a backup of your conversations and updates them to this version. This happens once. The window opens by itself afterwards.</source>
+        <translation>Bough legt eine Sicherung Ihrer Unterhaltungen an und bringt sie auf den Stand dieser Version. Das geschieht einmal. Danach öffnet sich das Fenster von selbst.</translation>
     </message>
 </context>
 <context>

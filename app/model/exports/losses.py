@@ -59,16 +59,15 @@ class Losses:
 
 
 def add_readable(losses: Losses, excerpt: Excerpt, format_: ReadableFormat) -> None:
-    """Count what a format for readers leaves out. Its options are the user's choice, so they are no loss."""
-    add_project(losses, excerpt)
+    """Count what a format for readers leaves out. Its options are the user's choice, so they are no loss.
+
+    The folder is the conversation's place here, and nothing that a reader of a shared page should see; Markdown, which
+    Bough reads back, has it in a comment.
+    """
+    if excerpt.project is not None:
+        losses.add("project", excerpt.conversation.id)
     if format_ in {"txt", "pdf", "docx"}:
         losses.add("named_files", *_files(excerpt, with_pictures=format_ == "txt"))
-
-
-def add_project(losses: Losses, excerpt: Excerpt) -> None:
-    """Count the conversation's folder, if it has one."""
-    if excerpt.conversation.folder:
-        losses.add("project", excerpt.conversation.id)
 
 
 def _files(excerpt: Excerpt, *, with_pictures: bool) -> Iterable[MessageId]:
@@ -140,5 +139,6 @@ def _sentence(loss: Loss, num: int) -> Sentence:
             return Sentence("Pictures and files named without their content: {num}.", num=num)
         case "project":
             return Sentence(
-                "Conversations without their folder or project, which only the format “Bough” keeps: {num}.", num=num
+                "Conversations without the settings of their project, which only the format “Bough” keeps: {num}.",
+                num=num,
             )

@@ -117,7 +117,8 @@ def _head(excerpt: Excerpt, shown: set[MessageId]) -> dict[str, object]:
         "created_ms": conversation.created_ms,
         "updated_ms": conversation.updated_ms,
     }
-    return {**head, "model": conversation.model} if conversation.model else head
+    usual = {"model": conversation.model, "folder": conversation.folder}
+    return {**head, **{name: value for name, value in usual.items() if value}}
 
 
 def _values(message: Message, excerpt: Excerpt, exported: set[MessageId]) -> dict[str, object]:

@@ -14,7 +14,7 @@ import msgspec
 
 from app.model.exports.excerpt import Excerpt, Options, RecordKind
 from app.model.exports.files import LineFormat, Piece, Trainer
-from app.model.exports.losses import Losses, add_project
+from app.model.exports.losses import Losses
 from app.model.exports.training_turns import Line, Turn, answer_turn, is_complete
 from app.model.message import Conversation, Message, MessageId, ToolCall
 
@@ -54,7 +54,6 @@ def kind_of(format_: RecordFormat, options: Options) -> RecordKind:
 
 def training_records(excerpt: Excerpt, format_: RecordFormat, options: Options, losses: Losses) -> Iterator[Piece]:
     """Yield a line for each branch, or for each answer that was not chosen. `losses` gets what is left out."""
-    add_project(losses, excerpt)
     losses.add("marks", *(message.id for message in excerpt.messages if _is_marked(message)))
     writer = _Writer(excerpt, format_, options, losses)
     yield from writer.pairs() if kind_of(format_, options) == "preference" else writer.branches()

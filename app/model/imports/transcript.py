@@ -81,6 +81,7 @@ def _marked(text: str, first: re.Match[str]) -> ForeignConversation:
         current=shown or _end_of_first_branch(messages),
         created_ms=_whole(head.get("created_ms")),
         updated_ms=_whole(head.get("updated_ms")),
+        folder=text_of(head.get("folder")),
         default_model=text_of(head.get("model")),
     )
 

@@ -117,7 +117,6 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "cut answer": ("cutanswer", "cut"),
     "failed answer": ("failedanswer", "ran away"),
     "system prompt": ("systemprompt",),
-    "project": ("projectname",),
     "picture by name": ("cat.png",),
     "file by name": ("data.bin",),
     "content of files": ("ZmlsZWNvbnRlbnQ",),
@@ -135,7 +134,6 @@ _SAID: dict[str, str] = {
     "stopped answer": "because they are stopped, cut off, failed or empty: 3.",
     "cut answer": "because they are stopped, cut off, failed or empty: 3.",
     "failed answer": "because they are stopped, cut off, failed or empty: 3.",
-    "project": "without their folder or project",
     "picture by name": "Pictures and files left out",
     "file by name": "Pictures and files left out",
     "content of files": "Pictures and files",
@@ -175,18 +173,17 @@ _TEXTS_ONLY = {
     "stopped answer",
     "cut answer",
     "failed answer",
-    "project",
     "picture by name",
     "file by name",
     "content of files",
     "question without an answer",
 }
 _NOT_KEPT: dict[Format, set[str]] = {
-    "md": {"project"},
-    "html": {"project"},
-    "pdf": {"project", "content of files"},
-    "txt": {"project", "content of files"},
-    "docx": {"project", "content of files"},
+    "md": set(),
+    "html": set(),
+    "pdf": {"content of files"},
+    "txt": {"content of files"},
+    "docx": {"content of files"},
     "openai-jsonl": _TEXTS_ONLY,
     "sharegpt-jsonl": _TEXTS_ONLY | {"words beside a call", "thoughts before a call"},
     "preference-jsonl": _TEXTS_ONLY,
@@ -221,3 +218,6 @@ def test_each_part_is_in_the_file_or_named_in_the_remarks(
     missing = {part for part, found in _PARTS.items() if any(one.lower() not in text for one in found)}
     assert missing == _NOT_KEPT[format_]
     assert {part for part in missing if _SAID[part] not in remarks} == set()
+    assert ("without the settings of their project" in remarks) == (format_ in READABLE)
+    # Bough reads these files back.
+    assert ("projectname" in text) == (format_ in {"bough", "md"})

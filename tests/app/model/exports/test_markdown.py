@@ -145,6 +145,7 @@ def test_any_tree_is_read_back_to_the_node(excerpt: Excerpt) -> None:
     assert path[: len(shown)] == shown
     conversation = excerpt.conversation
     assert (back.created_ms, back.updated_ms, back.model) == (1, 2, conversation.model)
+    assert back.folder == "/".join(" ".join(part.split()) for part in conversation.folder.split("/") if part.strip())
     assert back.name == " ".join(conversation.name.split()) or not conversation.name.split()
 
 
