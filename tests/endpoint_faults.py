@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import random
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -142,6 +144,19 @@ def huge_body(num_bytes: int, before: bytes = b'{"object": "list", "data": [{"id
         lambda: itertools.chain([before], itertools.repeat(block, -(-num_bytes // len(block)))),
         {"Content-Type": "application/json"},
     )
+
+
+def packed_body(num_bytes: int) -> Reply:
+    """Return JSON with one field, packed by gzip to an eighth of its `num_bytes`."""
+
+    def packed() -> Iterator[bytes]:
+        packer = zlib.compressobj(1, wbits=31)
+        yield packer.compress(b'{"object": "list", "data": [{"id": "')
+        for number in range(num_bytes >> 20):
+            blocks = (random.Random(f"{number} {each}").randbytes(4096) for each in range(32))
+            yield packer.compress(b"".join(block * 8 for block in blocks))
+
+    return Reply(200, packed, {"Content-Type": "application/json", "Content-Encoding": "gzip"})
 
 
 def endless_models() -> Reply:
@@ -329,6 +344,7 @@ HUGE: Mapping[str, Fault] = {
     ),
     "gigabytes in a line": Fault(change=huge_event(4 << 30, b": ")),
     "gigabytes in a reply": Fault(reply=huge_body(4 << 30)),
+    "gigabytes in a packed reply": Fault(reply=packed_body(4 << 30)),
     "gigabytes in an error": Fault(reply=Reply(500, huge_body(4 << 30).body, {"Content-Type": "application/json"})),
 }
 """More than a client may read."""

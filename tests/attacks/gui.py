@@ -56,6 +56,8 @@ class Stage:
         return self.desk.controller.shown.path[-1].id
 
     def turn(self) -> None:
+        # Without a running event loop, what this function's callers have deleted would stay for ever.
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         QEventLoop().processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 10)
 
     def settle(self, patience_s: float = 900) -> None:

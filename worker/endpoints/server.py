@@ -29,6 +29,8 @@ _MAX_MODELS = 10_000
 _MAX_NAME_CHARS = 4096
 _MAX_REPLY_BYTES = 16 << 20
 """The longest reply that is read, except a stream of events."""
+_OF_PACKED_BYTES = {"content-encoding", "content-length"}
+"""Headers that are not true of an unpacked reply."""
 
 
 class Server:
@@ -254,17 +256,20 @@ def _is_here(url: str) -> bool:
 
 
 def _limited_transport() -> Any:
-    """Return a transport that reads no more than `_MAX_REPLY_BYTES` of a reply, except of a stream of events."""
+    """Return a transport that reads no more than `_MAX_REPLY_BYTES` of a reply, except of a stream of events.
+
+    The limit is for unpacked bytes: a packed reply can be a thousand times shorter.
+    """
     import httpx2
 
     class _LimitedStream(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
+        def __init__(self, response: httpx2.Response) -> None:
+            self._response = response
 
         @override
         async def __aiter__(self) -> AsyncIterator[bytes]:
             num_bytes = 0
-            async for part in self._stream:
+            async for part in self._response.aiter_bytes():
                 num_bytes += len(part)
                 if num_bytes > _MAX_REPLY_BYTES:
                     raise httpx2.RemoteProtocolError("The reply is too long")
@@ -272,14 +277,16 @@ def _limited_transport() -> Any:
 
         @override
         async def aclose(self) -> None:
-            await self._stream.aclose()
+            await self._response.aclose()
 
     class _Transport(httpx2.AsyncHTTPTransport):
         @override
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             response = await super().handle_async_request(request)
-            if "event-stream" not in response.headers.get("content-type", ""):
-                response.stream = _LimitedStream(response.stream)
-            return response
+            if "event-stream" in response.headers.get("content-type", ""):
+                return response
+            headers = [each for each in response.headers.multi_items() if each[0].lower() not in _OF_PACKED_BYTES]
+            extensions, stream = response.extensions, _LimitedStream(response)
+            return httpx2.Response(response.status_code, headers=headers, stream=stream, extensions=extensions)
 
     return _Transport(retries=0)

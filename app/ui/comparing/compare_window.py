@@ -30,7 +30,7 @@ from app.model.rendered_words import rendered_words
 from app.numbers import counted
 from app.ui.parts.buttons import NameBox
 from app.ui.parts.sheet import Filling, Sheet
-from app.ui.text.slices import MAX_BLOCK_CHARS
+from app.ui.text.slices import MAX_BLOCK_CHARS, MAX_TURNS, num_turns
 from app.ui.theme import LINE_PX, TEXT_PX, Theme, scaled, text_font
 
 _WIDTH_PX, _HEIGHT_PX = 1000, 680
@@ -328,16 +328,17 @@ class ComparePanes(QWidget):
             cursor.setBlockFormat(spaced)
             edges = self._edges[side]
             edges[:] = [0]
-            num_chars = num_pieces = column = 0
+            turns = num_chars = num_pieces = column = 0
             cursor.beginEditBlock()
             for stretch in self._stretches:
                 for piece in _pieces(stretch[side]):
-                    if column >= MAX_BLOCK_CHARS and not piece.startswith("\n"):
+                    if (column >= MAX_BLOCK_CHARS or turns >= MAX_TURNS) and not piece.startswith("\n"):
                         # Qt lays out a block as a whole.
                         cursor.insertBlock()
-                        column = 0
+                        turns = column = 0
                     cursor.insertText(piece, plain if stretch.is_same else marked)
                     column = len(piece) - piece.rfind("\n") - 1 + (0 if "\n" in piece else column)
+                    turns = num_turns(piece[-column:] if column else "") + (0 if "\n" in piece else turns)
                     num_chars, num_pieces = num_chars + len(piece), num_pieces + 1
                     if num_chars >= _CHARS_AT_ONCE or num_pieces >= _NUM_AT_ONCE:
                         num_chars = num_pieces = 0
@@ -415,7 +416,10 @@ def _beginning(passages: Sequence[Passage]) -> Generator[None, None, _Beginning]
 
 def _pieces(text: str) -> Iterator[str]:
     for start in range(0, len(text), _CHARS_AT_ONCE):
-        yield text[start : start + _CHARS_AT_ONCE]
+        piece = text[start : start + _CHARS_AT_ONCE]
+        length = len(piece) if num_turns(piece) <= MAX_TURNS else MAX_TURNS
+        for begin in range(0, len(piece), length):
+            yield piece[begin : begin + length]
 
 
 def _pane() -> QTextEdit:

@@ -34,6 +34,7 @@ _TICK_MS = 33
 _CARD_PX = 300
 """The minimum width of an answer that is easy to read."""
 _FEW_CARDS = 4
+_CARDS_AT_ONCE = 4
 _CARD_HEIGHT_PX = 240
 _MARGIN_PX = 16
 _GAP_PX = 12
@@ -55,6 +56,11 @@ class SideBySide(QWidget):
         self._controller = controller
         self._theme = theme
         self._cards: dict[MessageId, _Card] = {}
+        self._wanted: list[MessageId] = []
+        """The answers whose cards are still to be added."""
+        self._names: dict[MessageId, str] = {}
+        self._adding = QTimer(self, interval=0, singleShot=True)
+        self._adding.timeout.connect(partial(self._add_cards, 1))
         self._title = ElidedLabel()
         self._title.setObjectName("title")
         self._close_button = QToolButton()
@@ -102,7 +108,7 @@ class SideBySide(QWidget):
     @property
     def message_ids(self) -> Sequence[MessageId]:
         """The answers on the page in order; empty while the page is hidden."""
-        return tuple(self._cards)
+        return (*self._cards, *self._wanted)
 
     def show_versions(self, message_ids: Sequence[MessageId]) -> None:
         """Show some or all siblings with their numbers among all, and focus the one on the visible branch."""
@@ -114,26 +120,49 @@ class SideBySide(QWidget):
         title = self.tr("Answers to “{}”").format(" ".join(asked.split()))
         some = self.tr("{} of {} versions").format(len(message_ids), len(versions))
         self._title.show_text(title if are_all else f"{some} · {title}")
+        self._wanted = list(message_ids)
+        self._names = self._names_of(message_ids, versions)
+        self._add_cards(_CARDS_AT_ONCE)
+        self._waiting.start()
+
+    def _names_of(self, message_ids: Sequence[MessageId], versions: Sequence[MessageId]) -> dict[MessageId, str]:
         models = {self._model_of(message_id) for message_id in message_ids}
+        names: dict[MessageId, str] = {}
         for message_id in message_ids:
             name = self.tr("Version {} of {}").format(versions.index(message_id) + 1, len(versions))
-            if len(models) > 1:
-                name = f"{name} · {model_label(self._model_of(message_id))}"
-            card = self._cards[message_id] = _Card(name, self._shown(message_id), self._theme)
+            names[message_id] = f"{name} · {model_label(self._model_of(message_id))}" if len(models) > 1 else name
+        return names
+
+    def _add_cards(self, number: int) -> None:
+        """Add the next cards, and begin to add the others one by one: many at once would take long."""
+        shown = self._controller.shown
+        message_ids = self.message_ids
+        are_all = len(message_ids) == len(shown.siblings(message_ids[0]))
+        for message_id in self._wanted[:number]:
+            card = self._cards[message_id] = _Card(self._names[message_id], self._shown(message_id), self._theme)
             card.go_on_button.clicked.connect(partial(self._go_on, message_id))
             card.keep_button.clicked.connect(partial(self._keep, message_id))
-            num_pruned = self._controller.shown.subtree_size(*(other for other in message_ids if other != message_id))
+            num_pruned = shown.subtree_size(*(other for other in message_ids if other != message_id))
             tip = self.tr("Prunes %n message(s); Undo restores them", "", num_pruned)
             if not are_all:
                 card.keep_button.setText(self.tr("Keep only this one of {}").format(len(message_ids)))
                 others_stay = self.tr("Versions that are not shown here are kept.")
                 tip = f"{tip}. {others_stay}"
             card.keep_button.setToolTip(tip)
+        del self._wanted[:number]
         self._lay_out_cards()
+        if self._wanted:
+            self._adding.start()
+        if not any(card.isAncestorOf(self.focusWidget() or self) for card in self._cards.values()):
+            self._focus_card()
+
+    def _focus_card(self) -> None:
+        """Focus the version on the visible branch, or else the first one, if its card is there."""
         visible = {message.id for message in self._controller.shown.path}
+        message_ids = self.message_ids
         focused = next((message_id for message_id in message_ids if message_id in visible), message_ids[0])
-        self._cards[focused].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
-        self._waiting.start()
+        button = self._close_button if focused in self._wanted else self._cards[focused].go_on_button
+        button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close_page(self, *, is_chosen: bool = False) -> None:
         """Close the page; all versions stay in the tree."""
@@ -145,7 +174,7 @@ class SideBySide(QWidget):
         self.close_page(is_chosen=True)
 
     def _keep(self, message_id: MessageId) -> None:
-        others = [other for other in self._cards if other != message_id]
+        others = [other for other in self.message_ids if other != message_id]
         self._controller.shown.go_to(message_id)
         self._controller.prune(*others)
         self.close_page(is_chosen=True)
@@ -178,6 +207,8 @@ class SideBySide(QWidget):
             card.hide()
             card.deleteLater()
         self._cards.clear()
+        self._wanted.clear()
+        self._adding.stop()
 
     def _lay_out_cards(self) -> None:
         """Lay the cards out in rows of equal length, each at least `_CARD_PX` wide."""
@@ -187,7 +218,7 @@ class SideBySide(QWidget):
         # Leave room for the vertical scroll bar that may appear.
         room = self.width() - 2 * _MARGIN_PX - self._area.verticalScrollBar().sizeHint().width()
         max_columns = max((room + _GAP_PX) // (card_px + _GAP_PX), 1)
-        number = len(self._cards)
+        number = len(self.message_ids)
         # A few cards fill all places; with many cards, the last row may be shorter.
         full = [columns for columns in range(1, max_columns + 1) if number % columns == 0]
         num_columns = max(full) if number <= _FEW_CARDS else -(-number // -(-number // max_columns))
@@ -219,7 +250,8 @@ class SideBySide(QWidget):
         if not self._cards:
             return
         first = next(iter(self._cards))
-        if not self._controller.shown.has(first) or not set(self._cards) <= set(self._controller.shown.siblings(first)):
+        shown = self._controller.shown
+        if not shown.has(first) or not set(self.message_ids) <= set(shown.siblings(first)):
             self.close_page()
 
     @override

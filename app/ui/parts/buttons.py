@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QHelpEvent, QKeyEvent, QResizeEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -51,6 +51,8 @@ class FittingButton(QToolButton):
         self._texts: tuple[str, ...] = ("",)
         self._ending = ""
         self._room_px: int | None = None
+        self._later = QTimer(self, interval=0, singleShot=True)
+        self._later.timeout.connect(self._update_size)
         policy = QSizePolicy.Policy
         self.setSizePolicy(policy.Preferred if is_modest else policy.Maximum, policy.Fixed)
 
@@ -127,8 +129,13 @@ class FittingButton(QToolButton):
     @override
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
+        if event.type() not in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
+            return
+        if self.updatesEnabled():
             self._update_size()
+        else:
+            # A change of the theme sends many of these events, and nothing is painted until its end.
+            self._later.start()
 
 
 class _Wraps(_Button):

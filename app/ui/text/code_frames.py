@@ -35,6 +35,8 @@ _CORNER_PX = 10
 _BUTTON_PX = 28
 _COPIED_MS = 2_000
 _DROPPED_AT_ONCE = 60
+_REMOVING_MS, _REMOVED_AT_ONCE = 100, 10
+"""How often hidden frames are removed, and how many at a time."""
 _MIN_NAME_PX = 40
 """The minimum width for the name of the language. In a narrower frame it is hidden."""
 
@@ -90,6 +92,12 @@ class CodeFrame:
         if not bar.value() + 8 <= x <= bar.value() + self.inner.width() - 8:
             bar.setValue(x - margin)
         self._viewport.update(self.rect)
+
+    def hide(self) -> None:
+        """Be ready for another span."""
+        self.span = None
+        self._scroll.hide()
+        self.button.hide_until_shown()
 
     def remove(self) -> None:
         self._scroll.remove()
@@ -154,6 +162,14 @@ class CopyButton(QToolButton):
             self.setToolTip(self.tr("Copy this code"))
         self.show()
 
+    def hide_until_shown(self) -> None:
+        """Hide, and forget the span."""
+        self._span = self.source = None
+        if self._is_copied:
+            self._reset.stop()
+            self._show_state(is_copied=False)
+        self.hide()
+
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self._show_state(is_copied=self._is_copied)
@@ -207,6 +223,11 @@ class Frames:
         self._theme = theme
         self.code: list[CodeFrame] = []
         self.tables: list[TableFrame] = []
+        self._spare_code: list[CodeFrame] = []
+        """Hidden frames: the next text may need as many. Otherwise they are removed a few at a time."""
+        self._spare_tables: list[TableFrame] = []
+        self._removing = QTimer(viewport, interval=_REMOVING_MS)
+        self._removing.timeout.connect(self._remove_some)
         self._stops: list[QWidget] = []
 
     @property
@@ -231,8 +252,8 @@ class Frames:
         Nothing changed in the document before the position `changed_from`.
         """
         before = self._stops
-        self._resize(self.code, len(spans), CodeFrame)
-        self._resize(self.tables, len(tables), TableFrame)
+        self._resize(self.code, self._spare_code, len(spans), CodeFrame)
+        self._resize(self.tables, self._spare_tables, len(tables), TableFrame)
         first_table = max(0, bisect.bisect(tables, changed_from, key=QTextTable.firstPosition) - 1)
         for number in range(first_table, len(tables)):
             self.tables[number].show(tables[number], width_px, self.tables[number - 1] if number else None)
@@ -249,20 +270,37 @@ class Frames:
 
     def drop_some(self) -> bool:
         """Remove some frames of a text that is no longer shown; return False if none was left."""
-        has_any = bool(self.code or self.tables)
-        self._resize(self.code, max(0, len(self.code) - _DROPPED_AT_ONCE), CodeFrame)
-        self._resize(self.tables, max(0, len(self.tables) - _DROPPED_AT_ONCE), TableFrame)
-        return has_any
+        self._resize(self.code, self._spare_code, 0, CodeFrame)
+        self._resize(self.tables, self._spare_tables, 0, TableFrame)
+        return self._remove_spare(_DROPPED_AT_ONCE)
 
-    def _resize(self, frames: list[_Frame], count: int, new: Callable[[QWidget, Theme], _Frame]) -> None:
+    def _resize(
+        self, frames: list[_Frame], spare: list[_Frame], count: int, new: Callable[[QWidget, Theme], _Frame]
+    ) -> None:
         while len(frames) > count:
-            frames.pop().remove()
+            spare.append(frames.pop())
+            spare[-1].hide()
+            if not self._removing.isActive():
+                self._removing.start()
         while len(frames) < count:
-            frames.append(new(self._viewport, self._theme))
+            frames.append(spare.pop() if spare else new(self._viewport, self._theme))
+
+    def _remove_some(self) -> None:
+        if not self._remove_spare(_REMOVED_AT_ONCE):
+            self._removing.stop()
+
+    def _remove_spare(self, num_frames: int) -> bool:
+        """Remove some hidden frames; return False if there is none."""
+        for number in range(num_frames):
+            spare = self._spare_code or self._spare_tables
+            if not spare:
+                return number > 0
+            spare.pop().remove()
+        return True
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        for frame in (*self.code, *self.tables):
+        for frame in (*self.code, *self.tables, *self._spare_code, *self._spare_tables):
             frame.set_theme(theme)
 
     def paint(self, painter: QPainter, visible: QRect) -> QRegion:

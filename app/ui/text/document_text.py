@@ -5,14 +5,14 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
-from collections.abc import Iterable, Iterator
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextFragment, QTextLine, QTextTable
+from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextLine, QTextTable
 
-from app.ui.text.formulas import FORMULA, formula_source, key_of
+from app.ui.text.formulas import FORMULA, PlacedFormula, key_of, key_source
 from app.ui.text.text_formats import CONTINUES_LINE
 
 _MAX_HIDDEN_CHARS = 2_000
@@ -89,8 +89,11 @@ def _after_formula(cursor: QTextCursor, unit: int, source: str, position: int) -
     return end
 
 
-def copied_text(cursor: QTextCursor) -> str:
-    """Return a selection as plain text: formulas as LaTeX, table cells with tabs and line breaks between them."""
+def copied_text(cursor: QTextCursor, formulas: Sequence[PlacedFormula]) -> str:
+    """Return a selection as plain text: formulas as LaTeX, table cells with tabs and line breaks between them.
+
+    `formulas` are all formulas of the document, in its order.
+    """
     start, end = cursor.selectionStart(), cursor.selectionEnd()
     texts: list[str] = []
     tables = _Tables(cursor.document())
@@ -101,7 +104,7 @@ def copied_text(cursor: QTextCursor) -> str:
         text = block.text() if start <= first and last <= end else _OBJECT
         if _OBJECT in text:
             # Only part of it is selected, or it has formulas.
-            text = _text_with_formulas(block, max(start, first), min(end, last))
+            text = _text_with_formulas(block, max(start, first), min(end, last), formulas)
         # In each block by itself, because runs are counted from its beginning.
         text = _LONG_RUN.sub(r"\1", text)
         before, place = place, above
@@ -126,7 +129,7 @@ def _is_filler(block: QTextBlock) -> bool:
     return block.blockFormat().lineHeight() == 1
 
 
-def _text_with_formulas(block: QTextBlock, start: int, end: int) -> str:
+def _text_with_formulas(block: QTextBlock, start: int, end: int, formulas: Sequence[PlacedFormula]) -> str:
     """Return the text of a part of a block, with the sources of formulas in place of their pictures."""
     selected = QTextCursor(block)
     selected.setPosition(start)
@@ -134,32 +137,11 @@ def _text_with_formulas(block: QTextBlock, start: int, end: int) -> str:
     text = selected.selectedText()
     if _OBJECT not in text:
         return text
-    # Asking for the format at one position after another would take much longer.
-    sources: list[str] = []
-    fragments = block.begin()
-    while not fragments.atEnd():
-        fragment = fragments.fragment()
-        num_objects = _num_objects(fragment, selected)
-        if num_objects:
-            format_ = fragment.charFormat()
-            source = formula_source(format_) if format_.objectType() == FORMULA else ""
-            sources += [source] * num_objects
-        fragments += 1  # pyright: ignore[reportOperatorIssue]
+    # All objects are formulas. To ask the document for their formats would take much longer.
+    first = bisect.bisect_left(formulas, start, key=attrgetter("position"))
     pieces = text.split(_OBJECT)
+    sources = (key_source(placed.key) for placed in formulas[first : first + len(pieces) - 1])
     return "".join(f"{piece}{source}" for piece, source in zip(pieces, [*sources, ""], strict=True))
-
-
-def _num_objects(fragment: QTextFragment, selected: QTextCursor) -> int:
-    """Return the number of objects (pictures of formulas) in the selected part of a fragment."""
-    text, start, end = fragment.text(), fragment.position(), fragment.position() + fragment.length()
-    if _OBJECT not in text or end <= selected.selectionStart() or start >= selected.selectionEnd():
-        return 0
-    if start < selected.selectionStart() or end > selected.selectionEnd():
-        part = QTextCursor(selected)
-        part.setPosition(max(start, selected.selectionStart()))
-        part.setPosition(min(end, selected.selectionEnd()), QTextCursor.MoveMode.KeepAnchor)
-        text = part.selectedText()
-    return text.count(_OBJECT)
 
 
 def is_mirrored(table: QTextTable) -> bool:

@@ -32,11 +32,9 @@ from app.ui.theme import TEXT_PX, scaled, text_font
 _MAX_PIXMAPS = 1_024
 FORMULA = QTextFormat.ObjectTypes.UserObject.value + 1
 """The object type of a formula's character in a document."""
-_LATEX = QTextFormat.Property.UserProperty.value + 10
-_IS_INLINE = _LATEX + 1
-_TEXT_FONT = _LATEX + 2
+_TEXT_FONT = QTextFormat.Property.UserProperty.value + 12
 """The font of the text around the formula."""
-_KEY = _LATEX + 3
+_KEY = _TEXT_FONT + 1
 """The number of the formula's `FormulaKey`."""
 
 _SIZE_PX = TEXT_PX + 1
@@ -190,8 +188,6 @@ def insert_formula(
     format_ = QTextCharFormat(base)
     format_.setProperty(_TEXT_FONT, base.font())
     format_.setObjectType(FORMULA)
-    format_.setProperty(_LATEX, latex)
-    format_.setProperty(_IS_INLINE, is_inline)
     format_.setProperty(_KEY, formulas().number(key))
     format_.setToolTip(as_tool_tip(latex))
     _align_baseline(format_, key)
@@ -203,10 +199,10 @@ def key_of(format_: QTextFormat) -> FormulaKey:
     return formulas().key(format_.intProperty(_KEY))
 
 
-def formula_source(format_: QTextCharFormat) -> str:
-    """Return the Markdown source of a formula."""
-    mark = "$" if format_.property(_IS_INLINE) else "$$"
-    return f"{mark}{format_.property(_LATEX)}{mark}"
+def key_source(key: FormulaKey) -> str:
+    """Return the Markdown source of a formula, with dollar signs."""
+    mark = "$" if key.is_inline else "$$"
+    return f"{mark}{key.latex}{mark}"
 
 
 def fit_formula(cursor: QTextCursor, placed: PlacedFormula) -> None:
@@ -221,7 +217,7 @@ def text_format_at(cursor: QTextCursor, placed: PlacedFormula) -> QTextCharForma
     """Select a formula, and return the format of the text around it. An edit block of the cursor must be open."""
     format_ = _select(cursor, placed)
     font = format_.property(_TEXT_FONT)
-    for property_ in (_LATEX, _IS_INLINE, _TEXT_FONT, _KEY, QTextFormat.Property.TextToolTip.value):
+    for property_ in (_TEXT_FONT, _KEY, QTextFormat.Property.TextToolTip.value):
         format_.clearProperty(property_)
     format_.setObjectType(QTextFormat.ObjectTypes.NoObject.value)
     format_.setFont(font)
@@ -307,7 +303,7 @@ class FormulaObject(QPyTextObject):
         if picture is None:
             painter.setPen(colour)
             painter.setFont(text_font(12))
-            painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, formula_source(format.toCharFormat()))
+            painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, key_source(key))
             return
         shrunk = min(1.0, rect.width() / picture.width_px)
         device = painter.device()

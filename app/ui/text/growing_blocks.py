@@ -15,7 +15,7 @@ from app.ui.text.code_blocks import CodeSpan, apply_pieces, insert_code
 from app.ui.text.document_text import num_units
 from app.ui.text.formulas import PlacedFormula
 from app.ui.text.highlight import Piece, highlighted
-from app.ui.text.slices import MAX_CELLS_AT_ONCE, MAX_TURNS, num_marks, num_turns
+from app.ui.text.slices import MAX_CELLS_AT_ONCE, MAX_TURNS, MIN_ROWS_AT_ONCE, num_marks, num_turns
 from app.ui.text.tables import Cell, clear_row, continued, is_too_wide, rows_of, write_row
 from app.ui.text.text_formats import TextFormats
 from app.ui.theme import Theme
@@ -242,7 +242,7 @@ class GrowingCode:
 
     def _highlight(self, cursor: QTextCursor) -> None:
         code = self._window_text + self._shown
-        if not self.span.language or len(code) > 8 * _WINDOW:
+        if not self.span.language or len(code) > 4 * _WINDOW:
             return
         found = highlighted(code, self.span.language, self._theme.code_style, self._theme.sunken)
         num_same = next((i for i, (a, b) in enumerate(zip(found, self._pieces, strict=False)) if a != b), None)
@@ -311,7 +311,7 @@ class GrowingTable:
                 return source
             if is_row_empty:
                 is_row_empty = False
-            elif self.table.rows() * self.table.columns() >= MAX_CELLS_AT_ONCE:
+            elif self._is_full:
                 self.table = continued(self.table)
                 self.continuations.append(self.table)
             else:
@@ -321,6 +321,11 @@ class GrowingTable:
                 self.pending = line
             source = rest
         return None
+
+    @property
+    def _is_full(self) -> bool:
+        num_rows = self.table.rows()
+        return num_rows >= MIN_ROWS_AT_ONCE and num_rows * self.table.columns() >= MAX_CELLS_AT_ONCE
 
     def _cells(self, line: str) -> Sequence[Cell] | None:
         """Return the cells of a line, or None if it is not a row of the table."""

@@ -9,8 +9,8 @@ from PySide6.QtGui import QPainter, QPixmap, QTextDocument
 from typing_extensions import override
 
 _STEP_S = 0.010
-NUM_BLOCKS = 20
-"""The number of blocks that are laid out before the time is checked again."""
+NUM_BLOCKS, NUM_CHARS = 20, 1_000
+"""After this many blocks, or the block that reaches so many characters, the time is checked again."""
 
 
 class LayoutAhead(QObject):
@@ -43,8 +43,13 @@ class LayoutAhead(QObject):
             layout.installEventFilter(self)
             return
         while not self.is_complete:
-            self.num_done = min(self.num_done + NUM_BLOCKS, self._document.blockCount())
-            layout.blockBoundingRect(self._document.findBlockByNumber(self.num_done - 1))
+            block = self._document.findBlockByNumber(self.num_done)
+            num_blocks, num_chars = 1, block.length()
+            while num_blocks < NUM_BLOCKS and num_chars < NUM_CHARS and block.next().isValid():
+                block = block.next()
+                num_blocks, num_chars = num_blocks + 1, num_chars + block.length()
+            layout.blockBoundingRect(block)
+            self.num_done += num_blocks
             if time.monotonic() >= end:
                 return
 

@@ -6,6 +6,7 @@ import bisect
 import math
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -168,6 +169,11 @@ class MarkdownDocument(QObject):
     def formulas(self) -> list[str]:
         """The Markdown sources of the formulas in the document."""
         return [placed.source for placed in self._formulas]
+
+    @property
+    def placed_formulas(self) -> Sequence[PlacedFormula]:
+        """The formulas in the document, in its order."""
+        return self._formulas
 
     def num_formulas(self, start: int, end: int) -> int:
         """Return the number of formulas between two positions in the document."""

@@ -515,7 +515,7 @@ class MessageText(QTextBrowser):
     def createMimeDataFromSelection(self) -> QMimeData:
         data, cursor = QMimeData(), self.textCursor()
         if self._json is None:
-            data.setText(copied_text(cursor))
+            data.setText(copied_text(cursor, self._markdown.placed_formulas))
             return data
         ends: list[int] = []
         for position in (cursor.selectionStart(), cursor.selectionEnd()):

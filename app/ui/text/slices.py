@@ -34,8 +34,8 @@ MAX_TURNS = 500
 Qt lays out the text between two changes as a part of its own."""
 MAX_LINE_CHARS = 10_000
 """A line of code with more characters becomes several blocks, too."""
-MAX_CELLS_AT_ONCE = 300
-"""The maximum number of table cells in one Qt table. A longer table is written as several Qt tables."""
+MAX_CELLS_AT_ONCE, MIN_ROWS_AT_ONCE = 120, 7
+"""A table that has reached these numbers of cells and of rows is continued as another Qt table."""
 MAX_FRAMES_AT_ONCE = 8
 """The number of frames around code or tables that are created at a time. Each has a button or a scroll bar."""
 MAX_COLUMNS = 40
@@ -48,6 +48,8 @@ _MAX_CHARS = 2_000
 _MIN_CHARS = 100
 _LINE_COST = 40
 _MARK_COST = 20
+_PIPE_COST = 20
+"""What a mark between cells costs more than other marks."""
 _MARK = re.compile(r"[\[\]$*_`|<>&~!#\\]")
 _TURN = re.compile(r"[A-Za-z0-9]\W{0,2}(?=[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])")
 
@@ -70,7 +72,7 @@ def next_slice(text: str) -> tuple[int, int]:
     window = text[:_MAX_CHARS]
     length = cost = 0
     for line in window.splitlines(keepends=True):
-        of_line = len(line) + _LINE_COST + _MARK_COST * num_marks(line)
+        of_line = len(line) + _LINE_COST + _MARK_COST * num_marks(line) + _PIPE_COST * line.count("|")
         if length and cost + of_line > _MAX_COST:
             break
         if of_line > _MAX_COST:

@@ -91,6 +91,11 @@ class SideScroll:
         self._bar.setVisible(hidden_px > 0)
         self._scrolled(self._bar.value())
 
+    def hide(self) -> None:
+        if self._bar is not None:
+            self._bar.setRange(0, 0)
+            self._bar.hide()
+
     def remove(self) -> None:
         if self._bar is not None:
             discard(self._bar)
@@ -110,9 +115,12 @@ class TableFrame:
         self._inset_px = 0.0
         self._left_px = 0.0
         """The table's left edge when it is not scrolled."""
-        self._is_mirrored = False
+        self._is_mirrored = self._continues = False
         self._widths: tuple[tuple[float, float], ...] = ()
         self._fixed: Sequence[float] = ()
+        self._fitted: tuple[float, Sequence[float]] | None = None
+        """The width of the page beside the inset, and the widths of the columns above, for which it was fitted."""
+        self._paddings_px = 0.0
         name = QCoreApplication.translate("TableFrame", "Scroll table horizontally")
         self._scroll = SideScroll(viewport, name, self._scroll_to)
 
@@ -128,22 +136,37 @@ class TableFrame:
     def show(self, table: QTextTable, width_px: int, above: TableFrame | None) -> None:
         """Fit a table into a page of `width_px`. The table may continue the table of the frame `above`."""
         size = (table.rows(), table.lastPosition() - table.firstPosition())
-        if table is not self._table or size != self._size:
+        is_other = table is not self._table or size != self._size
+        if is_other:
             # A growing table changes only at its end.
             first = max(0, self._size[0] - 1) if table is self._table and size[0] >= self._size[0] else 0
             self._widths = _widths(table, first, self._widths if first else ())
             self._table, self._size = table, size
             self._inset_px = table.format().doubleProperty(_INSET)
+            self._continues = table.format().boolProperty(_CONTINUES)
             self._is_mirrored = is_mirrored(table)
             self._left_px = 0.0 if self._is_mirrored else self._inset_px
-        format_ = table.format().toTableFormat()
-        paddings = 2 * format_.cellPadding() + format_.border()
         room = width_px - self._inset_px
+        above_px = above.column_widths() if above is not None and self._continues else ()
+        if is_other or (room, above_px) != self._fitted:
+            self._fitted = room, above_px
+            self._fit(table, room, above_px)
+        bounds = _bounds(table, self._paddings_px / 2)
+        shown_px = min(room, bounds.width())
+        left_px = bounds.left() if self._is_mirrored and not self._fixed else self._left_px
+        self.rect = QRectF(left_px, bounds.top(), shown_px, bounds.height()).toAlignedRect()
+        below = self.rect.adjusted(0, 0, 0, _BAR_ROOM_PX)
+        self._scroll.show(below, round(bounds.width() - shown_px), round(shown_px), begins_at_end=self._is_mirrored)
+
+    def _fit(self, table: QTextTable, room: float, above_px: Sequence[float]) -> None:
+        """Set the widths of the columns. `above_px` are those of the table above, which this one may continue."""
+        format_ = table.format().toTableFormat()
+        paddings = self._paddings_px = 2 * format_.cellPadding() + format_.border()
         least = sum(max(least, min(most, _NARROW_PX)) + paddings for least, most in self._widths)
         # Qt rounds cell widths down to whole pixels.
         fixed = [math.ceil(max(least, min(most, _WIDE_PX))) for least, most in self._widths] if least > room else []
-        if above is not None and format_.boolProperty(_CONTINUES):
-            fixed = above.column_widths()
+        if above_px:
+            fixed = above_px
         self._fixed = fixed
         constraints = [QTextLength(QTextLength.Type.FixedLength, px + paddings) for px in fixed]
         is_other = constraints != list(format_.columnWidthConstraints())
@@ -153,12 +176,6 @@ class TableFrame:
             format_.setAlignment(Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft)
             format_.setBottomMargin(_MARGIN_PX + (_BAR_ROOM_PX if constraints else 0))
             table.setFormat(format_)
-        bounds = _bounds(table, paddings / 2)
-        shown_px = min(room, bounds.width())
-        left_px = bounds.left() if is_right else self._left_px
-        self.rect = QRectF(left_px, bounds.top(), shown_px, bounds.height()).toAlignedRect()
-        below = self.rect.adjusted(0, 0, 0, _BAR_ROOM_PX)
-        self._scroll.show(below, round(bounds.width() - shown_px), round(shown_px), begins_at_end=self._is_mirrored)
 
     def column_widths(self) -> Sequence[float]:
         """Return the widths of the text in the columns, in pixels."""
@@ -171,6 +188,11 @@ class TableFrame:
         if format_.leftMargin() != self._left_px - value:
             format_.setLeftMargin(self._left_px - value)
             self._table.setFormat(format_)
+
+    def hide(self) -> None:
+        """Be ready for another table."""
+        self._table, self._size, self._fixed = None, (0, 0), ()
+        self._scroll.hide()
 
     def remove(self) -> None:
         self._scroll.remove()

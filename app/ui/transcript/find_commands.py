@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QTextEdit, QWidget
 from app.conversation.controller import Controller
 from app.lazy import Lazy
 from app.model.message import MessageId
+from app.ui.text.slices import num_turns
 from app.ui.theme import Theme
 from app.ui.transcript.hits import Hits, num_occurrences, occurrences
 from app.ui.transcript.transcript import Transcript
@@ -29,8 +30,9 @@ _MAX_MEASURED = 1_000
 """The maximum number of formula measurements for painting the highlights in one paragraph."""
 _MAX_PAINTED = 300_000
 """The maximum number of characters painted for highlights. Each highlight paints its whole paragraph again."""
-_FORMAT_COST = 20
-"""A change of the character format takes as long to paint as this many characters."""
+_FORMAT_COST, _FORMULA_COST, _TURN_COST = 20, 75, 20
+"""A change of the character format, a formula, or a change of the direction of writing takes as long to paint as this
+many characters."""
 _MAX_IN_ONE = 60
 """The maximum number of highlights in one paragraph. Qt unites their outlines: 400 take a third of a second."""
 _MARGIN_PX = 66
@@ -269,7 +271,8 @@ def _painted(places: Sequence[_Place], current: int) -> list[int]:
         if key not in costs:
             num_formulas = text.num_formulas(block.position(), block.position() + block.length())
             most = min(_MAX_IN_ONE, _MAX_MEASURED // max(1, num_formulas))
-            costs[key] = _Cost(block.length() + _FORMAT_COST * len(block.textFormats()), most)
+            each = block.length() + _FORMAT_COST * len(block.textFormats()) + _FORMULA_COST * num_formulas
+            costs[key] = _Cost(each + _TURN_COST * num_turns(block.text()), most)
         of_block = costs[key]
         if (of_block.num_left > 0 and cost < _MAX_PAINTED) or index == current:
             of_block.num_left -= 1

@@ -79,10 +79,10 @@ def _wait(qtbot: QtBot, text: MessageText | None = None) -> None:
     qtbot.waitUntil(lambda: are_formulas_rendered() and (text is None or is_idle(text)), timeout=PATIENCE_MS)
 
 
-def _all_of(document: QTextDocument) -> str:
-    cursor = QTextCursor(document)
+def _all_of(text: MarkdownDocument) -> str:
+    cursor = QTextCursor(text.document)
     cursor.select(QTextCursor.SelectionType.Document)
-    return copied_text(cursor)
+    return copied_text(cursor, text.placed_formulas)
 
 
 def test_invalid_latex_is_shown_as_source(text: MessageText, qtbot: QtBot) -> None:
@@ -185,7 +185,7 @@ def test_streamed_formulas_look_like_formulas_set_as_a_whole(qapp: QApplication,
     whole.set_source(source)
     _wait(qtbot)
     qtbot.waitUntil(lambda: is_idle(grown) and is_idle(whole), timeout=PATIENCE_MS)
-    assert _all_of(grown.document) == _all_of(whole.document)
+    assert _all_of(grown) == _all_of(whole)
     in_grown, in_whole = (
         [placed.position for placed in document._formulas]  # pyright: ignore[reportPrivateUsage]
         for document in (grown, whole)

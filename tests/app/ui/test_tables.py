@@ -175,7 +175,7 @@ def test_a_streamed_right_to_left_table_is_copied_in_reading_order(text: Message
     grown = text.toPlainText()
     text.selectAll()
     copied = "עיר\tתושבים\tהערות\nתל אביב\t460,613\tליד הים\nHaifa\t285,316\tנמל\nסוף"
-    assert copied_text(text.textCursor()).strip() == copied
+    assert copied_text(text.textCursor(), ()).strip() == copied
     text.set_text(f"{_FROM_RIGHT}\nסוף")
     assert text.toPlainText() == grown
 
