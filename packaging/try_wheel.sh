@@ -44,12 +44,14 @@ for name in ("docs/serving.md", "docs/servers.md", "icons/bough.svg", "translati
     assert files("resources").joinpath(name).is_file(), name
 PYTHON
   program bough doctor || fail "bough doctor finds faults"
-  echo "What is a branch?" | program bough-worker chat | grep -qi branch || fail "the guide does not answer"
+  echo "What is a branch?" | program bough-worker chat > "$folder/chat.txt"
+  grep -qi "a branch" "$folder/chat.txt" || fail "the guide does not answer"
   try_hooks
   printf '{"messages": [{"role": "user", "content": "Is it here?"}, {"role": "assistant", "content": "It is."}]}\n' \
     > "$home/elsewhere/chat.jsonl"
   program bough import chat.jsonl
-  program bough list | grep -q "Is it here?" || fail "the imported conversation is not in the list"
+  program bough list > "$folder/list.txt"
+  grep -q "Is it here?" "$folder/list.txt" || fail "the imported conversation is not in the list"
   program bough export --all --format html --out pages
   grep -rq "It is." "$home/elsewhere/pages" || fail "the exported page lacks the answer"
   program bough tour --out tour > "$folder/tour.txt" 2>&1 || { cat "$folder/tour.txt"; fail "the tour failed"; }
