@@ -18,14 +18,20 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+
+from contents import linked_libraries
 
 HERE = Path(__file__).resolve().parent
 STATIC = HERE / "linux"
 _PNG_SIZES = (16, 32, 48, 64, 128, 256)
+_WAYLAND_LIBRARIES = (("client", 0), ("cursor", 0), ("egl", 1))
 _MAINTAINER = "The Bough authors <bough@localhost>"
+_LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libresolv.so.2"}
+_WAYLAND = {f"libwayland-{name}.so.{number}": f"libwayland-{name}{number}" for name, number in _WAYLAND_LIBRARIES}
+"""The packages of libraries that need not be installed where the package is built."""
 _DESCRIPTION = """chat with local models; every conversation is a tree
  Edit, regenerate, fork or continue any message: nothing is overwritten, and
  each version stays a branch of the conversation's tree. A branch that you
@@ -54,7 +60,7 @@ def main() -> int:
     )
     changes = (HERE.parent.parent / "CHANGELOG.md").read_bytes()
     (doc / "changelog.gz").write_bytes(gzip.compress(changes, mtime=epoch))
-    _write_control(root, debian_version(program_version), work)
+    _write_control(root, debian_version(program_version))
     for path in [root, *sorted(root.rglob("*"))]:
         if not path.is_symlink() and path.is_dir():
             path.chmod(0o755)
@@ -68,18 +74,19 @@ def main() -> int:
 
 def debian_version(program_version: str) -> str:
     """Return a version as Debian orders versions: `1.2.3.dev4` comes before `1.2.3`."""
-    return re.sub(r"\.?(dev|a|b|rc)(?=\d)", r"~\1", program_version)
+    public, plus, commit = program_version.partition("+")
+    return re.sub(r"\.?(dev|a|b|rc)(?=\d)", r"~\1", public) + plus + commit
 
 
 # --- the package ----------------------------------------------------------------------------------------------------
 
 
-def _write_control(root: Path, package_version: str, work: Path) -> None:
+def _write_control(root: Path, package_version: str) -> None:
     control = root / "DEBIAN"
     control.mkdir()
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
     kibibytes = sum(-(-path.stat().st_size // 1024) for path in files)
-    depends, recommends = _needed_packages(root / "usr" / "lib" / "bough", work)
+    depends, recommends = _needed_packages(root / "usr" / "lib" / "bough")
     fields = {
         "Package": "bough",
         "Version": package_version,
@@ -96,20 +103,43 @@ def _write_control(root: Path, package_version: str, work: Path) -> None:
     (control / "control").write_text("".join(lines), encoding="utf-8")
 
 
-def _needed_packages(folder: Path, work: Path) -> tuple[str, str]:
+def _needed_packages(folder: Path) -> tuple[str, str]:
     """Return what the programs in a folder need of the system, and what only printing needs, as lists of packages."""
-    source = work / "shlibdeps"
-    (source / "debian").mkdir(parents=True, exist_ok=True)
-    (source / "debian" / "control").write_text("Source: bough\n\nPackage: bough\nArchitecture: any\n", encoding="ascii")
-    libraries = [path for path in sorted(folder.rglob("*.so*")) if not path.is_symlink() and _is_elf(path)]
-    printing = [path for path in libraries if path.parent.name == "printsupport"]
-    command = ["dpkg-shlibdeps", "-O", "--ignore-missing-info", "--warnings=0"]
-    command += [f"-l{place}" for place in sorted({str(path.parent) for path in libraries})]
-    command += ["-dDepends", *(f"-e{path}" for path in [folder / "bough", *libraries] if path not in printing)]
-    command += ["-dRecommends", *(f"-e{path}" for path in printing)]
-    found = subprocess.run(command, cwd=source, stdout=subprocess.PIPE, text=True, check=True).stdout
-    fields = dict(re.findall(r"^shlibs:(\w+)=(.*)$", found, re.MULTILINE))
-    return fields.get("Depends", ""), fields.get("Recommends", "")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and _is_elf(path)]
+    inside = {path.name for path in folder.rglob("*.so*")}
+    needs: dict[bool, set[str]] = {False: set(), True: set()}
+    for path in files:
+        is_printing = path.parent.name == "printsupport"
+        needs[is_printing] |= {name for name in linked_libraries(str(path)) if name not in inside}
+    known = _packages_by_library()
+    libc = f"libc6 (>= {_newest_libc(files)})"
+    found: dict[bool, set[str]] = {False: set(), True: set()}
+    for is_printing, names in needs.items():
+        for name in names:
+            package = libc if name in _LIBC or name.startswith("ld-linux") else known.get(name, _WAYLAND.get(name))
+            if package is None:
+                raise SystemExit(f"No package of this system has {name}. Install it, then build again.")
+            found[is_printing].add(package)
+    return ", ".join(sorted(found[False])), ", ".join(sorted(found[True] - found[False]))
+
+
+def _packages_by_library() -> dict[str, str]:
+    """Return the dependency of each library of this system, by the library's name, as its package states it."""
+    found: dict[str, str] = {}
+    for file in sorted(Path("/var/lib/dpkg/info").glob("*.shlibs")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            words = line.split(maxsplit=2)
+            if len(words) == 3 and not words[0].endswith(":"):
+                name, number, dependency = words
+                found[f"{name}.so.{number}"] = found[f"{name}-{number}.so"] = dependency
+    return found
+
+
+def _newest_libc(files: Sequence[Path]) -> str:
+    """Return the version of the C library that these binaries need."""
+    command = ["objdump", "-T", *map(str, files)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return max(set(re.findall(r"\(?GLIBC_([\d.]+)\)?", told)), key=lambda text: [int(part) for part in text.split(".")])
 
 
 def _is_elf(path: Path) -> bool:

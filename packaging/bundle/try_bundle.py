@@ -29,15 +29,26 @@ _KEY = "a-key-for-the-try"
 _PATIENCE_S = 900
 _DISPLAY = ":87"
 
-_HOOK = '''"""Ends an answer after four tokens, if the modules that hooks may use are there."""
-import asyncio, csv, decimal, email, hashlib, http.client, json, sqlite3, statistics, unittest, xml.etree.ElementTree
+_HOOK = """
+import sys
+from importlib.util import find_spec
+import huggingface_hub, jinja2, llguidance, mlx.core, mlx_lm, msgspec, psutil, pydantic, regex, tokenizers, yaml
+import asyncio, csv, ctypes, decimal, email, hashlib, http.client, json, sqlite3, ssl, statistics, unittest, uuid
 import numpy as np
 from worker.decision import Decision
+
+OTHER_SYSTEMS = {"msilib", "msvcrt", "nt", "ntpath", "winreg", "winsound", "antigravity", "this"}
+LEFT_OUT = {"tkinter", "turtle", "turtledemo", "idlelib", "curses", "readline", "nis", "ensurepip", "lib2to3", "test"}
+names = [name for name in sys.stdlib_module_names if not name.startswith("_")]
+missing = {name for name in names if find_spec(name) is None} - OTHER_SYSTEMS - LEFT_OUT - {"pydoc_data"}
+if missing:
+    raise ImportError(f"not in the bundle: {sorted(missing)}")
 
 def hook(step):
     if step.phase == "after" and len(step.tokens) >= 4 and np.arange(3).sum() == statistics.fmean([3, 3]):
         return []
-'''
+"""
+"""Ends an answer after four tokens, if the modules that hooks may use are there."""
 _DETACHED = "from multiprocessing.resource_tracker import main;main(0)"
 _FORKSERVER = "from multiprocessing.forkserver import main; main(98, 99, [])"
 
