@@ -10,6 +10,7 @@ import os
 import random
 import sqlite3
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ _POOL = 1_000_000
 """Texts are parts of one text with this many words."""
 _DAY_MS = 24 * 3600 * 1000
 _LIMIT = 50
+_TELL_S = 10
+"""Progress is told this often."""
 _ROLES: tuple[Role, ...] = ("user", "assistant", "note", "file")
 _SIGNS = ("C++ ", "C#", ".net", "a_b", "->", "??", "=")
 """Messages have some of these."""
@@ -46,9 +49,14 @@ def _rows(num_messages: int, goal: str) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "store.sqlite3"
             texts = _Texts(random.Random(1))
+            _tell(f"writing {num_messages:,} messages, {shape}")
             _fill(path, num_messages, length, texts)
             with contextlib.closing(Store(path)) as store:
-                yield alone(_AREA, f"{num_messages:,} messages, {shape}: writing the index, s", [_renewed_s(store)])
+                yield alone(
+                    _AREA,
+                    f"{num_messages:,} messages, {shape}: writing the index, s",
+                    [_renewed_s(store, num_messages)],
+                )
             with contextlib.closing(Store(path)) as store:
                 first_ms = _searched_ms(store, texts.frequent(), NO_FILTERS)
                 yield alone(_AREA, f"{num_messages:,} messages, {shape}: the first search, ms", [first_ms])
@@ -151,11 +159,21 @@ def _message(number: int, length: int, num_messages: int, texts: _Texts) -> tupl
     return number, number - 1, role, text, signs(text), created_ms, model, *marks
 
 
-def _renewed_s(store: Store) -> float:
-    begun_s = time.perf_counter()
-    while not store.search.renew_slice():
-        pass
+def _renewed_s(store: Store, num_messages: int) -> float:
+    """Write the whole index, and say how far it is, because a million messages take minutes."""
+    begun_s = told_s = time.perf_counter()
+    with contextlib.closing(sqlite3.connect(store.path)) as other:
+        while not store.search.renew_slice():
+            now_s = time.perf_counter()
+            if now_s - told_s >= _TELL_S:
+                told_s = now_s
+                (above_id,) = other.execute("SELECT above_id FROM search_progress").fetchone()
+                _tell(f"{num_messages - above_id:,} of {num_messages:,} messages are in the index")
     return time.perf_counter() - begun_s
+
+
+def _tell(words: str) -> None:
+    print(f"  {words}", file=sys.stderr, flush=True)
 
 
 def _searched_ms(store: Store, typed: str, filters: Filters) -> float:
