@@ -6574,6 +6574,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Zeichen, die nicht gelesen oder gespeichert werden können, durch „�“ ersetzt</translation>
     </message>
     <message>
+        <source>chat records or messages with other fields, left out ({names})</source>
+        <translation>Chat-Datensätze oder Nachrichten mit anderen Feldern, weggelassen ({names})</translation>
+    </message>
+    <message>
         <source>conversations of Gemini put together by time, because the file does not name them</source>
         <translation>Unterhaltungen mit Gemini, nach der Zeit zusammengestellt, weil die Datei sie nicht benennt</translation>
     </message>

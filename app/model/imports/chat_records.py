@@ -33,6 +33,12 @@ _OTHER_ROLES = {"tool", "function", "observation", "ipython", "function_call"}
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _TIMES = ("timestamp", "created_at", "create_time", "createdAt")
 _KEYS = ("messages", "conversations", "conversation")
+_FIELDS = {*_KEYS, "chosen", "rejected", "prompt", "system", "title", "name", "id", "created_at", "create_time"}
+_FIELDS_OF_MESSAGE = {
+    "role", "from", "content", "value", "name", "model", "id", "type", "refusal", "tool_calls", "tool_call_id",
+    "function_call", *_REASONING, *_TIMES,
+}  # fmt: skip
+_MAX_NAMES_CHARS = 100
 
 
 def is_one(item: dict[str, Json]) -> bool:
@@ -61,6 +67,7 @@ def _role_name(turn: dict[str, Json]) -> str:
 def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one record."""
     remarks: Counter[Sentence] = Counter()
+    _remark(item, _FIELDS, remarks)
     if "chosen" in item and "rejected" in item:
         return _preference(item, remarks)
     found = next((list_of(item[key]) for key in _KEYS if list_of(item.get(key))), [])
@@ -91,12 +98,19 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
         notes.append(blocks.other_note("Content", content, remarks))
     reasoning = next((words for key in _REASONING if (words := text_of(theirs.get(key)))), "")
     text = blocks.with_reasoning(reasoning, text)
-    for called in list_of(theirs.get("tool_calls")):
+    if refusal := text_of(theirs.get("refusal")):
+        text = f"{text}\n\n{refusal}".lstrip()
+    calls = list_of(theirs.get("tool_calls"))
+    if theirs.get("function_call"):
+        # The older form of one call.
+        calls = [*calls, {"function": theirs["function_call"]}]
+    for called in calls:
         function = object_of(object_of(called).get("function"))
         notes.append(blocks.tool_call_note(text_of(function.get("name")), function.get("arguments"), remarks))
     if role == "note":
         label = "Tool result" if name in {"tool", "function", "observation"} else name.capitalize() or "Unknown role"
         text = blocks.other_note(f"{label}: {text_of(theirs.get('name'))}".rstrip(": "), text, remarks)
+    _remark(theirs, _FIELDS_OF_MESSAGE, remarks)
     return ForeignMessage(
         id="",
         parent=None,
@@ -106,6 +120,14 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
         created_ms=next((ms for key in _TIMES if (ms := ms_of(theirs.get(key))) is not None), None),
         notes=notes,
     )
+
+
+def _remark(found: dict[str, Json], known: set[str], remarks: Counter[Sentence]) -> None:
+    """Count the fields that have no place in a conversation."""
+    others = sorted(str(key) for key, value in found.items() if key not in known and value not in (None, "", [], {}))
+    if others:
+        names = ", ".join(others)[:_MAX_NAMES_CHARS]
+        remarks[Sentence("chat records or messages with other fields, left out ({names})", names=names)] += 1
 
 
 def _preference(item: dict[str, Json], remarks: Counter[Sentence]) -> ForeignConversation:

@@ -166,7 +166,7 @@ def _messages(record: dict[str, Json], remarks: Counter[Sentence], nearby: Nearb
     else:
         pieces.add_text(prompt.strip())
     model = ""
-    lines = [name for name in details if name]
+    lines = [name for name in (text_of(record.get("description")), *details) if name]
     for found in list_of(record.get("subtitles")):
         subtitle = object_of(found)
         name, url = text_of(subtitle.get("name")).strip("- \u00a0"), text_of(subtitle.get("url"))
@@ -176,7 +176,7 @@ def _messages(record: dict[str, Json], remarks: Counter[Sentence], nearby: Nearb
             pieces.add_note(_file(name, url, remarks, nearby))
         elif name and not _ATTACHED.fullmatch(name):
             lines.append(name)
-    attached = [*list_of(record.get("attachedFiles")), record.get("imageFile")]
+    attached = [*list_of(record.get("attachedFiles")), *list_of(record.get("audioFiles")), record.get("imageFile")]
     for name in (text_of(found) or text_of(object_of(found).get("name")) for found in attached):
         if name:
             pieces.add_note(_file(name, name, remarks, nearby))

@@ -53,15 +53,22 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
         messages.append(ForeignMessage(id=top, parent=None, role="system", text=system))
     is_tree = any(isinstance(object_of(line.get("metadata")).get("parentId"), str) for line in lines)
     last = question = top
+    replies: dict[str | None, str] = {}
+    """The answers without a parent, by the questions that they were put below."""
     for number, theirs in enumerate(lines):
         message = _message(theirs, f"#{number}", model, remarks)
         messages.append(message)
         message.parent = last
         if is_tree:
-            # Some versions of Jan did not store which question an answer belongs to. Like Jan, take the question before
-            # the answer.
-            above = question if message.role == "assistant" else top
-            message.parent = id_of(object_of(theirs.get("metadata")).get("parentId")) or above
+            # Some versions of Jan did not store which question an answer belongs to, and put the next question below
+            # the last one. Like Jan, take the question before the answer, and the answer before the question.
+            parent = id_of(object_of(theirs.get("metadata")).get("parentId"))
+            if message.role == "assistant" and parent is None:
+                replies[question] = message.id
+                parent = question
+            elif message.role == "user" and parent is not None and parent == question:
+                parent = replies.get(question, parent)
+            message.parent = parent or top
         last = message.id
         question = last if message.role == "user" else question
     metadata = object_of(thread.get("metadata"))
@@ -109,7 +116,7 @@ def _message(theirs: dict[str, Json], default_id: str, model: str, remarks: Coun
             pieces.add_text(blocks.file_text(text_of(file.get("name")), words, remarks))
     for found in list_of(theirs.get("attachments")):
         pieces.add_note(blocks.missing_file_note(text_of(object_of(found).get("file_id")), remarks))
-    if error := metadata.get("error"):
+    if error := metadata.get("error") or theirs.get("error_code"):
         pieces.add_note(note("Error", text_of(error) or blocks.formatted(error)))
     made = pieces.all
     if role == "note":
@@ -124,8 +131,12 @@ def _message(theirs: dict[str, Json], default_id: str, model: str, remarks: Coun
         pieces=made,
         created_ms=ms_of(theirs.get("created_at")),
         model=(own or model) if role == "assistant" else "",
-        state=_STATES.get(text_of(theirs.get("status")), "complete") if role == "assistant" else "complete",
+        state=_state(theirs, metadata) if role == "assistant" else "complete",
     )
+
+
+def _state(theirs: dict[str, Json], metadata: dict[str, Json]) -> State:
+    return "stopped" if metadata.get("stopped") is True else _STATES.get(text_of(theirs.get("status")), "complete")
 
 
 def _add(block: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence]) -> None:
@@ -137,6 +148,10 @@ def _add(block: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence]) -> 
             (pieces.add_text if kind == "text" else pieces.add_thought)(text)
         case "image_url":
             pieces.add_note(blocks.picture_note("", text_of(object_of(block.get("image_url")).get("url")), remarks))
+        case "input_audio":
+            audio = object_of(block.get("input_audio"))
+            form = text_of(audio.get("format"))
+            pieces.add_note(blocks.data_note(f"voice.{form}", f"audio/{form}", text_of(audio.get("data")), remarks))
         case "tool_call":
             name = text_of(block.get("tool_name"))
             pieces.add_note(blocks.tool_call_note(name, block.get("input"), remarks))

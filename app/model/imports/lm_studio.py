@@ -76,13 +76,15 @@ def _message(
     state: State = "complete"
     for found in steps:
         step = object_of(found)
-        if text_of(step.get("type")) != "contentBlock":
-            # Status lines of LM Studio's window.
-            remarks[Sentence("status lines of LM Studio, left out")] += 1
-            continue
         info = object_of(step.get("genInfo"))
         model = text_of(info.get("identifier")) or model
-        state = _STATES.get(text_of(object_of(info.get("stats")).get("stopReason")), state)
+        reason = text_of(object_of(info.get("stats")).get("stopReason")) or text_of(info.get("stopReason"))
+        state = _STATES.get(reason, state)
+        if text_of(step.get("type")) != "contentBlock":
+            if not info:
+                # Status lines of LM Studio's window.
+                remarks[Sentence("status lines of LM Studio, left out")] += 1
+            continue
         is_thought = text_of(object_of(step.get("style")).get("type")) == "thinking"
         for inner in list_of(step.get("content")):
             block = object_of(inner)

@@ -445,3 +445,89 @@ def test_attachments_of_llama_cpp_keep_their_bytes_their_texts_and_where_they_ar
             '  "arguments": {\n    "a": "1"\n  }\n}\n```'
         ),
     ]
+
+
+def _jan(message_id: str, role: str, text: str, when: int, **more: Any) -> dict[str, Any]:
+    content = [{"type": "text", "text": {"value": text, "annotations": []}}]
+    head = {"id": message_id, "object": "thread.message", "thread_id": "t", "role": role, "status": "ready"}
+    return head | {"content": content, "created_at": when, "completed_at": when} | more
+
+
+def test_questions_that_jan_put_below_questions_follow_the_answers_between_them(store: Store, tmp_path: Path) -> None:
+    voice = [{"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}]
+    path = tmp_path / "messages.jsonl"
+    path.write_text(lines([
+        _jan("u1", "user", "One?", 1_000, metadata={"parentId": None}),
+        _jan("a1", "assistant", "One.", 2_000, metadata={"parentId": "u1"}),
+        _jan("u2", "user", "Two?", 3_000, metadata={"parentId": "a1"}),
+        _jan("a2", "assistant", "Two.", 4_000),
+        _jan("u3", "user", "", 5_000, metadata={"parentId": "u2"}, content=voice),
+        _jan("a3", "assistant", "Thr", 6_000, metadata={"stopped": True}),
+        _jan("u4", "user", "Four?", 7_000, metadata={"parentId": "a3"}),
+        _jan("a4", "assistant", "", 8_000, metadata={"parentId": "u4"}, status="error", error_code="no_quota"),
+    ]))  # fmt: skip
+    summary = import_all(store, path)
+    assert summary.problems == []
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert [message.text for message in excerpt.path if message.text] == [
+        "One?", "One.", "Two?", "Two.", "File: voice.wav\n\n![voice.wav](data:audio/wav;base64,UklGRg==)", "Thr",
+        "Four?", "Error\n\nno_quota",
+    ]  # fmt: skip
+    states = {message.text: message.state for message in excerpt.path}
+    assert (states["Thr"], states["Error\n\nno_quota"]) == ("stopped", "failed")
+
+
+def test_older_calls_and_refusals_of_chat_records_are_kept_and_other_fields_are_named(
+    store: Store, tmp_path: Path
+) -> None:
+    called = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    refused = {"role": "assistant", "content": "", "refusal": "I can't.", "weight": 1}
+    record = {"messages": [{"role": "user", "content": "Do it"}, called, refused], "tools": [{"type": "function"}]}
+    summary = import_all(store, _written_as(tmp_path / "r.jsonl", record))
+    assert [line.partition(" ")[2] for line in drawn(whole_tree(store, summary.conversation_ids[0]))] == [
+        "user: Do it",
+        "assistant: ",
+        "note: Tool call: f\n\n```\n{}\n```",
+        "assistant: I can't.",
+    ]
+    assert {str(remark) for remark in summary.remarks} >= {
+        "chat records or messages with other fields, left out (tools)",
+        "chat records or messages with other fields, left out (weight)",
+    }
+
+
+def _written_as(path: Path, value: object) -> Path:
+    path.write_text(json.dumps(value))
+    return path
+
+
+def test_lm_studio_may_say_in_a_step_of_its_own_which_model_answered(store: Store, tmp_path: Path) -> None:
+    call = {"type": "toolCallRequest", "name": "f", "arguments": {"a": 1}}
+    steps = [
+        {"type": "genInfo", "genInfo": {"identifier": "qwen", "stats": {"stopReason": "maxPredictedTokensReached"}}},
+        {"type": "contentBlock", "content": [call, {"type": "text", "text": "So"}]},
+    ]
+    asked = {"type": "singleStep", "role": "user", "content": [{"type": "text", "text": "Why?"}]}
+    answered = {"type": "multiStep", "role": "assistant", "steps": steps}
+    messages = [{"versions": [found], "currentlySelected": 0} for found in (asked, answered)]
+    chat = {"name": "Chat", "createdAt": 1_736_789_912_980, "messages": messages}
+    excerpt = imported(store, tmp_path / "1736789912980.conversation.json", json.dumps(chat))
+    assert [line.partition(" ")[2] for line in drawn(excerpt)][1:] == [
+        'note: Tool call: f\n\n```json\n{\n  "a": 1\n}\n```',
+        "assistant: So",
+    ]
+    last = excerpt.path[-1]
+    assert (last.state, last.record and last.record.model) == ("cut", "qwen")
+
+
+def test_recordings_of_gemini_are_named(store: Store, tmp_path: Path) -> None:
+    record = {"header": "Gemini Apps", "products": ["Gemini Apps"], "time": "2026-05-01T08:00:00Z",
+              "title": "Prompted Hello", "audioFiles": ["voice.ogg"], "description": "By voice",
+              "safeHtmlItem": [{"html": "<p>Hi</p>"}]}  # fmt: skip
+    summary = import_all(store, _written_as(tmp_path / "MyActivity.json", [record]))
+    assert [line.partition(" ")[2] for line in drawn(whole_tree(store, summary.conversation_ids[0]))] == [
+        "user: Hello",
+        "note: File: voice.ogg\n\nIt is not in the file that was imported.",
+        "note: Details\n\n- By voice",
+        "assistant: Hi",
+    ]
