@@ -134,8 +134,10 @@ try_in_debian() {
   chroot "$root" /try/system_libraries.sh
   chroot "$root" useradd --create-home tester
   chroot "$root" chown -R tester /try
+  # What every running system has.
   mount -t proc proc "$root/proc"
-  trap 'umount "$root/proc"' EXIT
+  mount -t tmpfs tmpfs "$root/dev/shm"
+  trap 'umount "$root/proc" "$root/dev/shm"' EXIT
   chroot --userspec tester "$root" env -i HOME=/home/tester PATH=/usr/bin:/bin PIP_NO_INDEX=1 PIP_FIND_LINKS=/try/packages \
     UV_NO_INDEX=1 UV_FIND_LINKS=/try/packages WAYS="$ways" /try/try_wheel.sh --wheel "/try/${wheel##*/}" python3 /home/tester/try
 }
