@@ -127,7 +127,8 @@ try_in_debian() {
     { tail -5 "$folder/debootstrap.txt"; fail "the root of $suite can't be made"; }
   version=$(chroot "$root" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   echo "== Debian $suite, Python $version"
-  mkdir -p "$root/try/packages"
+  mkdir -p "$root/try/packages" "$root/etc/uv"
+  printf 'no-index = true\nfind-links = ["/try/packages"]\n' > "$root/etc/uv/uv.toml"
   "$folder/tools/bin/python" -m pip download --quiet --disable-pip-version-check --only-binary :all: \
     --python-version "$version" --dest "$root/try/packages" "$wheel" pipx uv hatchling setuptools
   cp "$here/try_wheel.sh" "$here/system_libraries.sh" "$wheel" "$root/try"
@@ -139,7 +140,7 @@ try_in_debian() {
   mount -t tmpfs tmpfs "$root/dev/shm"
   trap 'umount "$root/proc" "$root/dev/shm"' EXIT
   chroot --userspec tester "$root" env -i HOME=/home/tester PATH=/usr/bin:/bin PIP_NO_INDEX=1 PIP_FIND_LINKS=/try/packages \
-    UV_NO_INDEX=1 UV_FIND_LINKS=/try/packages WAYS="$ways" /try/try_wheel.sh --wheel "/try/${wheel##*/}" python3 /home/tester/try
+    WAYS="$ways" /try/try_wheel.sh --wheel "/try/${wheel##*/}" python3 /home/tester/try
 }
 
 ways=${WAYS:-pip pipx uv}
