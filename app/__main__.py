@@ -184,6 +184,7 @@ def _run_windows(qt_application: QApplication, places: Places, reports: CrashRep
 
 def _put_back(store: Path, backup: Path) -> Notice:
     """Replace the store, which must be closed, by a backup. Return a notice that says whether that worked."""
+    from app.care.moving import forget, is_moved
     from app.model.database import StoreError
     from app.model.restoring import restore
     from app.notices import Notice
@@ -193,6 +194,10 @@ def _put_back(store: Path, backup: Path) -> Notice:
         kept = restore(store, backup)
     except StoreError as error:
         return Notice(error.sentence, "danger")
+    finally:
+        forget(backup)
+    if is_moved(backup):
+        return Notice(Sentence("The conversations of the other computer are here now."))
     return Notice(
         Sentence(
             "The backup {backup} is restored. The previous conversations are kept in {file}.",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.model.exports.files import FORMATS
 
-SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models", "serve", "doctor"})
+SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models", "serve", "doctor", "move"})
 """The commands that work without a window."""
 _COMMANDS = SHELL_COMMANDS | {"open", "tour"}
 
@@ -90,6 +90,8 @@ def parser() -> argparse.ArgumentParser:
     again.add_argument("--json", action="store_true", help="print JSON")
     models = commands.add_parser("models", parents=[data_dir], help="list, search, fetch, import and remove models")
     _add_models_commands(models, data_dir)
+    move = commands.add_parser("move", parents=[data_dir], help="take everything to another computer in one file")
+    _add_move_commands(move, data_dir)
     doctor = commands.add_parser(
         "doctor", parents=[data_dir], help="check this installation and the files; changes nothing"
     )
@@ -145,6 +147,15 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
         help="leave what this regular expression matches out of system texts and first messages, such as a date that "
         "changes with each request, so that what follows it is not read again",
     )
+
+
+def _add_move_commands(move: argparse.ArgumentParser, data_dir: argparse.ArgumentParser) -> None:
+    commands = move.add_subparsers(dest="move_command", required=True, metavar="COMMAND")
+    out = commands.add_parser("out", parents=[data_dir], help="write conversations, settings and hooks into a file")
+    out.add_argument("file", type=Path, metavar="FILE", help="the new file")
+    into = commands.add_parser("in", parents=[data_dir], help="read such a file; nothing that is here is overwritten")
+    into.add_argument("file", type=Path, metavar="FILE", help="a file of `bough move out`")
+    into.add_argument("--no-hooks", action="store_true", help="leave out the hooks in the file")
 
 
 def _add_models_commands(models: argparse.ArgumentParser, data_dir: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """Everything of a user as one file for another computer: conversations, settings, presets, hooks and projects.
 
-The file is a ZIP archive with a copy of the store and a settings file. Models and keys are not in it. Nothing that is on
-the other computer is overwritten: its conversations gain those of the file, as with a `.bough` file.
+The file is a ZIP archive with a copy of the store and a settings file. Models and keys are not in it. Nothing that is
+on the other computer is overwritten: its conversations gain those of the file, as with a `.bough` file.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ import msgspec
 from msgspec import Struct
 
 from app.model.backups import copy_database, opened_backup, refuse_unsound
-from app.model.database import application_of
+from app.model.database import StoreError, application_of
 from app.model.exports.bough_file import bough_file
 from app.model.exports.excerpt import whole_tree
 from app.model.imports.importing import Progress, Summary, import_files
 from app.model.migrations import APPLICATION_ID, MIGRATIONS, version_of
 from app.model.own_files import make_folder
+from app.model.restoring import restore
 from app.model.settings import Settings
 from app.model.settings_file import ReadSettings, read_settings_file, write_settings_file
 from app.model.store import Store
-from worker.sentence import Sentence, SentenceError, verbatim
+from worker.sentence import Sentence, SentenceError
 
 SUFFIX = ".boughmove"
 FILE_NAME = f"Bough{SUFFIX}"
@@ -209,6 +210,24 @@ def _check_store(path: Path, store: Path) -> None:
                 file=path.name,
             )
         )
+    try:
+        # An older version is updated, and another schema is refused.
+        Store(store).close()
+    except StoreError as error:
+        raise _not_ours(path, error.sentence) from error
+
+
+def settle(store: Path, moved: Path) -> Generator[Progress, None, Summary | None]:
+    """Put an unpacked store in the place of one without conversations, or import it into one that has some.
+
+    Return what was imported; None if all is there as it was. Raises `StoreError` and `OSError`.
+    """
+    make_folder(store.parent)
+    with contextlib.closing(Store(store)) as present:
+        if present.has_conversations:
+            return (yield from merge(present, moved))
+    restore(store, moved)
+    return None
 
 
 def merge(store: Store, moved: Path) -> Generator[Progress, None, Summary]:
@@ -223,14 +242,19 @@ def merge(store: Store, moved: Path) -> Generator[Progress, None, Summary]:
             for piece in bough_file(trees):
                 out.write(piece.text)
         summary = yield from import_files(store, [file])
-        for folder in other.projects.names:
+        for folder in other.projects.names():
             project = other.projects.get(folder)
             if project is not None:
                 store.projects.add(folder, project)
     return summary
 
 
+def is_moved(store: Path) -> bool:
+    """Return whether this is the path of an unpacked store."""
+    return store.parent.name.startswith(_FOLDER)
+
+
 def forget(store: Path) -> None:
     """Remove an unpacked store, and the folder made for it. Do nothing for any other file."""
-    if store.parent.name.startswith(_FOLDER):
+    if is_moved(store):
         shutil.rmtree(store.parent, ignore_errors=True)

@@ -104,7 +104,7 @@ class Backups:
             # Only the user may read what the user wrote.
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy:
-                _copy(source, copy, is_stopped)
+                copy_database(source, copy, is_stopped)
                 # Keep it a single file, without a log beside it.
                 copy.execute("PRAGMA journal_mode = DELETE")
                 refuse_unsound(copy, is_stopped)
@@ -223,7 +223,12 @@ def refuse_unsound(connection: sqlite3.Connection, is_stopped: Callable[[], bool
         raise NotSoundError("; ".join(result).splitlines()[0])
 
 
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection, is_stopped: Callable[[], bool]) -> None:
+def copy_database(source: sqlite3.Connection, target: sqlite3.Connection, is_stopped: Callable[[], bool]) -> None:
+    """Copy a database as it is now, while others may write to it. Raises `sqlite3.Error` and `StoppedError`.
+
+    No transaction may be open in `source`.
+    """
+
     def on_step(_status: int, _remaining: int, _total: int) -> None:
         if is_stopped():
             raise StoppedError

@@ -162,6 +162,18 @@ def add_hooks(hooks: dict[str, str], folder: Path) -> list[str]:
     return [name for name, text in hooks.items() if name not in new and here.get(name) != text]
 
 
+def keep_present(settings: Settings, folder: Path) -> Path:
+    """Write the present settings and hooks into a new file in their folder. Return its path.
+
+    Raises `SettingsFileError`.
+    """
+    number = 1
+    while (path := folder / f"settings before import {number}.json").exists():
+        number += 1
+    write_settings_file(path, settings, folder / "hooks")
+    return path
+
+
 def merged(
     now: Settings, read: ReadSettings, without_hooks: Iterable[str] = ()
 ) -> tuple[dict[str, Any], list[Sentence]]:

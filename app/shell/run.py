@@ -39,6 +39,11 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
             from app.shell.doctor_command import doctor
 
             return doctor(chosen, places)
+        if chosen.command == "move":
+            # Few starts move.
+            from app.shell.move_command import move
+
+            return move(chosen, places)
         if chosen.command == "models":
             # Only this command needs the hub.
             from app.shell.models_command import run_models

@@ -66,6 +66,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole, icon="settings"),
             Entry("export_settings", "Export settings…", "Ctrl+Alt+X", icon="export"),
             Entry("import_settings", "Import settings…", "Ctrl+Alt+I", icon="import"),
+            Entry("move", "Move to another computer…", "Ctrl+Alt+M", icon="export"),
             SEPARATOR,
             Entry("close_window", "Close window", "Ctrl+W", icon="close"),
             Entry("quit", "Quit", "Ctrl+Q"),

@@ -944,8 +944,16 @@
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>Settings, presets and hooks as one file, for another computer.</source>
-        <translation>Einstellungen, Profile und Hooks in einer Datei, etwa für einen anderen Computer.</translation>
+        <source>Settings, presets and hooks as one file.</source>
+        <translation>Einstellungen, Profile und Hooks als eine Datei.</translation>
+    </message>
+    <message>
+        <source>Another computer</source>
+        <translation>Ein anderer Computer</translation>
+    </message>
+    <message>
+        <source>Conversations, projects, settings, presets and hooks as one file. Models and keys stay here.</source>
+        <translation>Gespräche, Projekte, Einstellungen, Profile und Hooks als eine Datei. Modelle und Schlüssel bleiben hier.</translation>
     </message>
     <message>
         <source>Backups and trash</source>
@@ -2769,6 +2777,10 @@
         <translation>Einstellungen importieren…</translation>
     </message>
     <message>
+        <source>Move to another computer…</source>
+        <translation>Auf einen anderen Computer umziehen…</translation>
+    </message>
+    <message>
         <source>Close window</source>
         <translation>Fenster schließen</translation>
     </message>
@@ -3796,6 +3808,57 @@
     <message>
         <source>Add a folder with models</source>
         <translation>Einen Ordner mit Modellen hinzufügen</translation>
+    </message>
+</context>
+<context>
+    <name>MoveWindow</name>
+    <message>
+        <source>Move to another computer</source>
+        <translation>Auf einen anderen Computer umziehen</translation>
+    </message>
+    <message>
+        <source>One file takes everything to another computer: conversations with their trash and projects, settings, presets and hooks. Models and keys are not in it.</source>
+        <translation>Eine Datei bringt alles auf einen anderen Computer: Gespräche mit Papierkorb und Projekten, Einstellungen, Profile und Hooks. Modelle und Schlüssel sind nicht darin.</translation>
+    </message>
+    <message>
+        <source>Reading such a file overwrites nothing: conversations that are here gain what is new in it, and the present settings are kept in a file.</source>
+        <translation>Eine solche Datei zu lesen überschreibt nichts: Gespräche, die hier sind, bekommen dazu, was in ihr neu ist, und die jetzigen Einstellungen bleiben in einer Datei erhalten.</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Esc</source>
+        <translation>Esc</translation>
+    </message>
+    <message>
+        <source>Read a file…</source>
+        <translation>Datei lesen…</translation>
+    </message>
+    <message>
+        <source>Write the file…</source>
+        <translation>Datei schreiben…</translation>
+    </message>
+    <message>
+        <source>Everything of Bough ({})</source>
+        <translation>Alles aus Bough ({})</translation>
+    </message>
+    <message>
+        <source>Writing the file…</source>
+        <translation>Die Datei wird geschrieben…</translation>
+    </message>
+    <message>
+        <source>Reading the file…</source>
+        <translation>Die Datei wird gelesen…</translation>
+    </message>
+    <message>
+        <source>Nothing was read.</source>
+        <translation>Es wurde nichts gelesen.</translation>
+    </message>
+    <message>
+        <source>Importing the conversations…</source>
+        <translation>Die Gespräche werden importiert…</translation>
     </message>
 </context>
 <context>
@@ -6444,6 +6507,22 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Unterhaltungen ohne die Einstellungen ihres Projekts, die nur das Format „Bough“ behält: {num}.</translation>
     </message>
     <message>
+        <source>Everything is in {file}. Take it to the other computer and read it there.</source>
+        <translation>Alles ist in {file}. Bringen Sie die Datei auf den anderen Computer und lesen Sie sie dort.</translation>
+    </message>
+    <message>
+        <source>The conversations in {file} come from a newer version of Bough. Nothing was changed. Install that version here, too.</source>
+        <translation>Die Gespräche in {file} stammen aus einer neueren Version von Bough. Es wurde nichts geändert. Installieren Sie diese Version auch hier.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} can&apos;t be copied ({error}). No file was written. `bough doctor` says more.</source>
+        <translation>Die Gespräche in {path} lassen sich nicht kopieren ({error}). Es wurde keine Datei geschrieben. `bough doctor` sagt mehr.</translation>
+    </message>
+    <message>
+        <source>The conversations of the other computer are here now.</source>
+        <translation>Die Gespräche des anderen Computers sind jetzt hier.</translation>
+    </message>
+    <message>
         <source>The model process stopped unexpectedly ({how}). A report about it is kept on this computer and is sent nowhere.</source>
         <translation>Der Modellprozess wurde unerwartet beendet ({how}). Ein Bericht darüber liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
     </message>
@@ -6880,6 +6959,18 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>topics that were deleted in Cherry Studio but are in its backup; they are archived</source>
         <translation>Themen, die in Cherry Studio gelöscht wurden, aber in der Sicherung sind; sie sind archiviert</translation>
+    </message>
+    <message>
+        <source>{file} comes from a newer version of Bough. Nothing was changed.</source>
+        <translation>{file} stammt aus einer neueren Version von Bough. Es wurde nichts geändert.</translation>
+    </message>
+    <message>
+        <source>{file} is not a file that Bough wrote for another computer, or it is damaged ({error}). Nothing was changed.</source>
+        <translation>{file} ist keine Datei, die Bough für einen anderen Computer geschrieben hat, oder sie ist beschädigt ({error}). Es wurde nichts geändert.</translation>
+    </message>
+    <message>
+        <source>{file} needs {total_bytes} on the disk, which are not free. Nothing was changed.</source>
+        <translation>{file} braucht {total_bytes} auf der Festplatte, die nicht frei sind. Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>{path} is not there. It may have been moved or renamed.</source>

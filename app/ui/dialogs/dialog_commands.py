@@ -20,7 +20,7 @@ from app.notices import Notice, ShowConversation, ShowFile
 from app.numbers import counted
 from app.ui.dialogs.drop_page import DropPage
 from app.ui.dialogs.printing import Printing
-from app.ui.dialogs.settings_files import SettingsFiles
+from app.ui.dialogs.settings_files import MoveWindow, SettingsFiles
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
@@ -84,6 +84,7 @@ class DialogCommands(QObject):
             "print": self._printing.ask,
             "export_settings": self._settings_files.export,
             "import_settings": self._settings_files.ask,
+            "move": self.show_move,
             "import": self._ask_files,
             "search_all": self.show_search,
             "trash": self.show_trash,
@@ -239,6 +240,15 @@ class DialogCommands(QObject):
         ids = [*summary.conversation_ids, *(one.id for one in summary.updates if one.id is not None)]
         kind = "warning" if num_problems else "information"
         self._post(Notice(verbatim(text), kind, ShowConversation(ids[0]) if ids else None))
+
+    # --- another computer --------------------------------------------------------------------------------
+
+    def show_move(self) -> MoveWindow:
+        """Open the window that writes and reads the file for another computer."""
+        self._close_idle(MoveWindow)
+        sheet = MoveWindow(self._controller.program, self._settings_files, self._folder, self._window)
+        sheet.imported.connect(self._on_imported)
+        return sheet
 
     # --- search ------------------------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ _OVERFLOWS: tuple[Overflow, Overflow] = ("fail", "drop_oldest")
 _DATA_ACTIONS = (
     ("import", "export", "export_many"),
     ("export_settings", "import_settings"),
+    ("move",),
     ("backups", "trash", "empty_trash"),
     ("data",),
 )
@@ -289,7 +290,11 @@ class DataPage(SettingsPage):
             ),
             (
                 self.tr("Settings"),
-                self.tr("Settings, presets and hooks as one file, for another computer."),
+                self.tr("Settings, presets and hooks as one file."),
+            ),
+            (
+                self.tr("Another computer"),
+                self.tr("Conversations, projects, settings, presets and hooks as one file. Models and keys stay here."),
             ),
             (
                 self.tr("Backups and trash"),
