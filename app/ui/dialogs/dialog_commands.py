@@ -20,7 +20,7 @@ from app.notices import Notice, ShowConversation, ShowFile
 from app.numbers import counted
 from app.ui.dialogs.drop_page import DropPage
 from app.ui.dialogs.printing import Printing
-from app.ui.dialogs.settings_files import MoveWindow, SettingsFiles
+from app.ui.dialogs.settings_files import SettingsFiles
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from app.ui.dialogs.export_window import ExportWindow, Offer
     from app.ui.dialogs.import_window import ImportWindow
     from app.ui.dialogs.project_window import ProjectWindow
-    from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
+    from app.ui.dialogs.recovery_windows import BackupsWindow, MoveWindow, TrashWindow
     from app.ui.dialogs.replay_window import ReplayWindow
     from app.ui.dialogs.search_panel import SearchPanel
     from app.ui.parts.sheet import Sheet
@@ -245,6 +245,8 @@ class DialogCommands(QObject):
 
     def show_move(self) -> MoveWindow:
         """Open the window that writes and reads the file for another computer."""
+        from app.ui.dialogs.recovery_windows import MoveWindow
+
         self._close_idle(MoveWindow)
         sheet = MoveWindow(self._controller.program, self._settings_files, self._folder, self._window)
         sheet.imported.connect(self._on_imported)
