@@ -15,19 +15,21 @@ from msgspec import Struct, structs
 
 from app.model.conversation_table import PIN_OTHER_VIEWS
 from app.model.database import Database
-from app.model.message import MAX_MS, Message, MessageId
+from app.model.message import MAX_MS, Message, MessageId, is_part
 from app.model.message_table import UPDATE_TEXT
 from app.model.project import Project
 from app.model.projects import add_project
 from app.model.queries import CONVERSATION_COLUMNS, encoded
 from app.model.search_index import at_once
-from app.model.sources import OURS, Known, Origin, Source, Sources, keys_of, new_uid, news_of
+from app.model.sources import OURS, Known, News, Origin, Source, Sources, keys_of, new_uid, news_of
 from app.model.trash import Trash
 from app.model.tree import Choices
 from worker.sentence import Sentence, SentenceError
 
 _MAX_ID = 2**53
 """The largest integer that all programs can read."""
+
+_GREW_INSIDE = Sentence("messages that gained parts in the file after they were answered, kept as they are here")
 
 _INSERT = (
     "INSERT INTO message "
@@ -181,20 +183,43 @@ class Grafts:
             message.id: found for message in graft.messages if (found := known.ids.get(keys[message.id])) is not None
         }
         base = self._branch_shown(known)
+        first = _first_parts(graft)
+        answered = self._new_parts_of_answered(news, ids)
+        left = {first[message_id] for message_id in answered}
+        if left:
+            remarks[_GREW_INSIDE] += len(left)
         for parent_id in {ids[message.parent_id] for message in news.messages if message.parent_id in ids}:
             # All other conversations continue to show the same messages. This one grows at its end.
             is_end = not self._database.rows("SELECT 1 FROM message WHERE parent_id = ? LIMIT 1", (parent_id,))
             self._database.write(PIN_OTHER_VIEWS, (parent_id, conversation_id if is_end else None))
         for message in news.messages:
             parent_id = None if message.parent_id is None else ids[message.parent_id]
+            if message.id in answered and parent_id is not None:
+                # What is below it in the file is below the last part here.
+                ids[message.id] = parent_id
+                continue
             ids[message.id] = self._database.write(_INSERT, (None, parent_id, *_row(message, {})[2:]))
-        self._change(news.changed, known, keys, remarks)
+        self._change([message for message in news.changed if first[message.id] not in left], known, keys, remarks)
         if not graft.is_part:
             self._choose(graft, conversation_id, ids, base)
         self._merge_head(graft, known, conversation_id)
         self.sources.remember(graft, conversation_id, ids, known.head if graft.is_part else None)
         if graft.origin is not None:
             self.sources.adopt(graft.origin, conversation_id, ids)
+
+    def _new_parts_of_answered(self, news: News, ids: Mapping[MessageId, MessageId]) -> set[MessageId]:
+        """Return the new parts of messages that already have an answer here.
+
+        They would have to come between the message and its answer, but ids grow from a message to those below it.
+        """
+        found: set[MessageId] = set()
+        for message in news.messages:
+            above = message.parent_id
+            if above is not None and is_part(message):
+                sql = "SELECT 1 FROM message WHERE parent_id = ? LIMIT 1"
+                if above in found or (above in ids and self._database.rows(sql, (ids[above],))):
+                    found.add(message.id)
+        return found
 
     def _branch_shown(self, known: Known) -> set[MessageId]:
         """Return the messages of the branch that was shown in the file that was last imported."""
@@ -217,6 +242,10 @@ class Grafts:
             if message_id is not None and now.get(message_id) == known.digests[keys[message.id]]:
                 (_, _, _, text, words, marks, state, _, record, model, *_) = _row(message, {})
                 self._database.write(UPDATE_TEXT, (text, words, marks, state, record, model, message_id))
+                # Parts may have come before the first part of a message.
+                self._database.write(
+                    "UPDATE message SET role = ? WHERE id = ? AND role <> ?", (message.role, message_id, message.role)
+                )
             else:
                 remarks[Sentence("messages that changed both in the file and here, kept as they are here")] += 1
 
@@ -236,6 +265,7 @@ class Grafts:
                 if parent_id in ids
                 and child_id is not None
                 and child_id in ids
+                and ids[child_id] != ids[parent_id]
                 and ((chosen := ours.get(ids[parent_id])) is None or chosen in base)
             ],
         )
@@ -284,6 +314,15 @@ class Grafts:
         if wanted is None or not 0 < wanted <= _MAX_ID:
             return None
         return None if self._database.rows("SELECT 1 FROM conversation WHERE id = ?", (wanted,)) else wanted
+
+
+def _first_parts(graft: Graft) -> dict[MessageId, MessageId]:
+    """Return the first part of the message to which each part belongs, by their ids."""
+    first: dict[MessageId, MessageId] = {}
+    for message in graft.messages:
+        above = message.parent_id
+        first[message.id] = first[above] if is_part(message) and above is not None and above in first else message.id
+    return first
 
 
 def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, ...]:

@@ -25,6 +25,8 @@ class OpenConversation:
         store.messages.note_lost(self._tree, self._choices)
         self._path: list[Message] | None = None
         """The visible branch; None until it is needed after a change."""
+        self._on_path: set[MessageId] | None = None
+        """The ids of its messages; None until they are needed."""
         self._step: Step | None = None
         """The step that is being recorded."""
 
@@ -32,7 +34,7 @@ class OpenConversation:
     def path(self) -> list[Message]:
         """The visible branch, from the root down. Callers must not change it."""
         if self._path is None:
-            self._path = self._tree.path(self._choices)
+            self._path, self._on_path = self._tree.path(self._choices), None
         return self._path
 
     @property
@@ -51,8 +53,17 @@ class OpenConversation:
         return self._tree.siblings(message_id)
 
     def parts(self, message_id: MessageId) -> list[Message]:
-        """Return all parts of the message to which a part belongs, in their order."""
-        return self._tree.parts(message_id)
+        """Return all parts of the message to which a part belongs, in their order.
+
+        A message may have grown in its program after it was answered. Its new parts are then beside the answer.
+        """
+        parts = self._tree.parts(message_id)
+        if len(parts) == 1:
+            return parts
+        if self._on_path is None:
+            self._on_path = {message.id for message in self.path}
+        on_path = self._on_path
+        return [part for part in parts if part.id in on_path] if message_id in on_path else parts
 
     def num_messages(self, message_ids: Iterable[MessageId]) -> int:
         """Return how many of these are messages, and not parts of others."""

@@ -6829,6 +6829,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Nachrichten, die sich in der Datei und hier geändert haben, sind so geblieben wie hier</translation>
     </message>
     <message>
+        <source>messages that gained parts in the file after they were answered, kept as they are here</source>
+        <translation>Nachrichten, die in der Datei Teile bekamen, nachdem sie beantwortet wurden; sie bleiben, wie sie hier sind</translation>
+    </message>
+    <message>
         <source>messages that only Open WebUI&apos;s table of messages has, taken from there</source>
         <translation>Nachrichten, die nur in der Nachrichtentabelle von Open WebUI stehen, von dort übernommen</translation>
     </message>

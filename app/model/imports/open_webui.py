@@ -11,7 +11,7 @@ from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, Piece
 from app.model.imports.json_stream import Json
 from app.model.imports.pieces import Pieces
-from app.model.notes import note
+from app.model.notes import fenced, note
 from worker.sentence import Sentence
 
 NAME = "Open WebUI"
@@ -63,6 +63,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
                 pieces=pieces,
                 created_ms=ms_of(theirs.get("timestamp")),
                 model=text_of(theirs.get("model")),
+                starred_ms=(ms_of(theirs.get("timestamp")) or 0) if theirs.get("favorite") is True else None,
                 state="failed" if theirs.get("error") else "stopped" if theirs.get("done") is False else "complete",
             )
         )
@@ -83,14 +84,29 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
 
 def _pieces(theirs: dict[str, Json], role: ForeignRole, remarks: Counter[Sentence]) -> list[Piece]:
     pieces = Pieces(role)
+    searches = _searches(theirs, remarks)
+    for words in searches:
+        pieces.add_note(words)
     for found in list_of(theirs.get("output")):
         _add_output(object_of(found), pieces, remarks)
     if not any(piece.role == role for piece in pieces.all):
         pieces = Pieces(role)
+        for words in searches:
+            pieces.add_note(words)
         notes: list[str] = []
         _add_details(blocks.joined_text(theirs.get("content"), remarks, notes), pieces, remarks)
         for words in notes:
             pieces.add_note(words)
+    for found in list_of(theirs.get("code_executions")):
+        run = object_of(found)
+        name = text_of(run.get("name")) or "code"
+        pieces.add_note(blocks.tool_call_note(name, text_of(run.get("code")), remarks))
+        if run.get("result"):
+            pieces.add_note(blocks.tool_result_note(name, run["result"], remarks))
+    if merged := text_of(object_of(theirs.get("merged")).get("content")):
+        pieces.add_note(blocks.other_note("Merged answer", merged, remarks))
+    for found in list_of(theirs.get("embeds")):
+        pieces.add_note(blocks.other_note("Embedded page", fenced(text_of(found), "html"), remarks))
     if links := _sources(theirs):
         pieces.add_note(note("Sources", "\n".join(f"- [{title}]({url})" for url, title in links.items())))
     for found in list_of(theirs.get("files")):
@@ -107,6 +123,23 @@ def _pieces(theirs: dict[str, Json], role: ForeignRole, remarks: Counter[Sentenc
     if error := object_of(theirs.get("error")):
         pieces.add_note(note("Error", text_of(error.get("content")) or blocks.formatted(error)))
     return pieces.all
+
+
+def _searches(theirs: dict[str, Json], remarks: Counter[Sentence]) -> list[str]:
+    """Return a note for each search before an answer: what was searched for, and what was found."""
+    found: list[str] = []
+    for one in list_of(theirs.get("statusHistory")):
+        status = object_of(one)
+        queries = [text_of(status.get("query")), *map(text_of, list_of(status.get("queries")))]
+        links = {text_of(url): text_of(url) for url in list_of(status.get("urls"))}
+        for item in map(object_of, list_of(status.get("items"))):
+            links[text_of(item.get("link"))] = text_of(item.get("title")) or text_of(item.get("link"))
+        lines = [query for query in queries if query]
+        lines += [f"[{blocks.link_title(title)}]({url})" for url, title in links.items() if url]
+        if lines:
+            remarks[blocks.KEPT_AS_NOTES] += 1
+            found.append(note("Search", "\n".join(f"- {line}" for line in lines)))
+    return found
 
 
 def _sources(theirs: dict[str, Json]) -> dict[str, str]:

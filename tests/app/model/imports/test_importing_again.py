@@ -15,6 +15,7 @@ from app.export.exporting import export_together
 from app.model.exports.excerpt import Options, whole_tree
 from app.model.imports.importing import import_files, plan_import
 from app.model.message import Message, Record
+from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all, result_of
 from tests.app.model.imports import samples
@@ -435,3 +436,53 @@ def test_two_simultaneous_imports_of_a_file_add_its_conversations_once(store: St
     summary = result_of(waiting)
     assert (summary.num_conversations, len(summary.twins)) == (0, 40)
     second.close()
+
+
+def _claude(*parts: str, is_answered: bool = False) -> str:
+    """Return an export whose answer has these parts: texts, and calls in brackets."""
+    content = [
+        {"type": "tool_use", "name": part[1:-1], "input": {}}
+        if part.startswith("[")
+        else {"type": "text", "text": part}
+        for part in parts
+    ]
+    question = {"uuid": "q", "sender": "human", "content": [{"type": "text", "text": "Why?"}]}
+    answer = {"uuid": "a", "sender": "assistant", "parent_message_uuid": "q", "content": content}
+    more = {"uuid": "m", "sender": "human", "parent_message_uuid": "a", "content": [{"type": "text", "text": "More"}]}
+    messages = [question, answer, *([more] if is_answered else [])]
+    return json.dumps([{"uuid": "c", "name": "Leaves", "chat_messages": messages}])
+
+
+def _shown(store: Store, conversation_id: int) -> list[tuple[str, str]]:
+    path = OpenConversation(store, store.conversations.get(conversation_id)).path
+    return [(message.role, message.text.partition("\n")[0]) for message in path if message.text]
+
+
+def test_the_last_answer_grows_by_parts_before_and_after_its_text(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(_claude("One"))
+    (conversation_id,) = import_all(store, path).conversation_ids
+    path.write_text(_claude("[search]", "One", "[look]", is_answered=True))
+    assert import_all(store, path).updates[0].num_messages == 1
+    assert _shown(store, conversation_id) == [
+        ("user", "Why?"),
+        ("note", "Tool call: search"),
+        ("assistant", "One"),
+        ("note", "Tool call: look"),
+        ("user", "More"),
+    ]
+    opened = OpenConversation(store, store.conversations.get(conversation_id))
+    assert [len(opened.parts(message.id)) for message in opened.path[2:]] == [1, 3, 3, 3, 1]
+
+
+def test_an_answer_that_gains_parts_after_it_was_answered_is_kept_and_that_is_said(
+    store: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(_claude("One", is_answered=True))
+    (conversation_id,) = import_all(store, path).conversation_ids
+    path.write_text(_claude("[search]", "One", is_answered=True))
+    summary = import_all(store, path)
+    assert "messages that gained parts in the file after they were answered" in " ".join(map(str, summary.remarks))
+    assert _shown(store, conversation_id) == [("user", "Why?"), ("assistant", "One"), ("user", "More")]
+    assert len(import_all(store, path).twins) == 1

@@ -531,3 +531,32 @@ def test_recordings_of_gemini_are_named(store: Store, tmp_path: Path) -> None:
         "note: Details\n\n- By voice",
         "assistant: Hi",
     ]
+
+
+def test_searches_code_and_favourites_of_open_webui_are_kept(store: Store, tmp_path: Path) -> None:
+    answer = {
+        "id": "a", "parentId": "q", "childrenIds": [], "role": "assistant", "content": "So", "model": "m",
+        "timestamp": 1_700_000_010, "favorite": True, "done": True, "merged": {"status": True, "content": "Both"},
+        "embeds": ["<p>Result</p>"],
+        "statusHistory": [
+            {"action": "queries_generated", "queries": ["leaves"], "done": False},
+            {"action": "web_search", "description": "Searched", "done": True, "query": "green",
+             "items": [{"title": "Leaf", "link": "https://x.org"}], "urls": ["https://y.org"]},
+            {"action": "thinking", "description": "Thinking"}],
+        "code_executions": [{"id": "e", "name": "sum", "code": "1 + 1", "result": {"output": "2"}}],
+    }  # fmt: skip
+    asked = {"id": "q", "parentId": None, "childrenIds": ["a"], "role": "user", "content": "Why?"}
+    history = {"currentId": "a", "messages": {"q": asked, "a": answer}}
+    chat = {"id": "c", "title": "Leaves", "chat": {"title": "Leaves", "models": ["m"], "history": history}}
+    excerpt = imported(store, tmp_path / "chat-export.json", json.dumps([chat]))
+    assert [line.partition(" ")[2] for line in drawn(excerpt)] == [
+        "user: Why?",
+        "note: Search\n\n- leaves",
+        "note: Search\n\n- green\n- [https://y.org](https://y.org)\n- [Leaf](https://x.org)",
+        "assistant: So",
+        "note: Tool call: sum\n\n```\n1 + 1\n```",
+        'note: Tool result: sum\n\n```json\n{\n  "output": "2"\n}\n```',
+        "note: Merged answer\n\nBoth",
+        "note: Embedded page\n\n```html\n<p>Result</p>\n```",
+    ]
+    assert excerpt.messages[3].starred_ms == 1_700_000_010_000
