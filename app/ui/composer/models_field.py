@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QPushButton
 from typing_extensions import override
@@ -27,6 +27,7 @@ class ModelsField(QPushButton):
         self.choices = _StayingMenu(self)
         self.choices.setToolTipsVisible(True)
         self.choices.triggered.connect(self._on_chosen)
+        self.choices.setTitle(QCoreApplication.translate("SamplingPanel", "Answered by"))
         self.setMenu(self.choices)
 
     @property

@@ -462,10 +462,9 @@ class MessageCard(QFrame):
         self.column.addWidget(text)
 
     def show_text(self, shown: ShownMessage, *, is_edited: bool) -> None:
-        """Show the text if there is any, unless the editor takes its place."""
+        """Show the text unless the editor takes its place, also an empty one: it takes the focus for the message."""
         message = shown.message
-        has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
-        self._text.setVisible(has_text and not is_edited)
+        self._text.setVisible(not is_edited)
         # An empty system prompt is only a button.
         self.setVisible(message.role != "system" or bool(message.text) or is_edited)
 

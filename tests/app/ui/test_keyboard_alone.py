@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from functools import partial
 from pathlib import Path
 
@@ -50,6 +52,27 @@ def test_the_focus_moves_to_the_new_answer_after_regenerating(user: User) -> Non
     assert len(user.controller.shown.siblings(third.id)) == 3
     _keys(user, "Alt+Down")
     assert focus(user) is user.window.composer.text
+
+
+def test_an_answer_without_text_takes_the_focus_and_is_regenerated(user: User) -> None:
+    user.ask("What is a branch?")
+    pid = user.application.link.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        user.type("How do I fork?")
+        _keys(user, "Return", "Esc")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    stopped = user.answer()
+    assert (stopped.state, stopped.text) == ("stopped", "")
+    _keys(user, "Alt+Up")
+    assert focus(user) is user.view(stopped.id).text
+    _keys(user, "Alt+Up")
+    assert focus(user) is user.view(user.controller.shown.path[-2].id).text
+    _keys(user, "Alt+Down", "R")
+    assert user.answer().text
+    assert len(user.controller.shown.siblings(stopped.id)) == 2
 
 
 def test_the_composer_has_the_focus_after_a_fork_and_an_edited_question(user: User) -> None:

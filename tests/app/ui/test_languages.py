@@ -10,16 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QLocale
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from app.application import Application, Places
 from app.model.settings import Settings, save_settings
 from app.ui.languages import LANGUAGES, Language, language_in_use
 from app.ui.menus import menu_texts
 from app.ui.settings.settings_window import SettingsWindow
+from app.windows import Windows
+from tests.app.desk import Desk
 from tests.driver import ROOT
 from tests.waiting import PATIENCE_MS
 
@@ -174,6 +177,37 @@ def test_the_german_window_and_settings_contain_no_english(qapp: QApplication, q
         application.windows.close_all()
         application.close()
         application.window.deleteLater()
+
+
+def test_a_window_in_the_former_language_hears_nothing_any_more(qtbot: QtBot, tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    windows = Windows(desk.program, tmp_path)
+    former, controller = windows.first
+    former.show()
+    controller.send("u")
+    desk.link.finished(desk.link.asked[-1], "a")
+    desk.preferences.change(language="de")
+    try:
+        desk.program.settings_changed.emit()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        assert not isValid(former)
+        # What still reaches something of the window is reported as an error of this test.
+        _window, controller = windows.first
+        controller.send("v")
+        desk.link.finished(desk.link.asked[-1], "b")
+        controller.undo()
+        desk.program.conversations.changed.emit()
+        desk.program.settings_changed.emit()
+        desk.program.supply.transfers.changed.emit()
+        assert controller.shown.path[-1].text == "a"
+    finally:
+        desk.preferences.change(language="en")
+        desk.program.settings_changed.emit()
+        for window in windows.all:
+            window.close()
+            window.deleteLater()
+        desk.close()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 def _pattern(text: str) -> str:
