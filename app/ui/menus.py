@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -200,6 +201,15 @@ SHORT_MESSAGE_MENU = (
 """The entries of a message's context menu, at most nine. The Message menu and the palette have all entries."""
 
 
+_NAMED_ENTRY = re.compile(r"\*\*(\w+ → [^*]+)\*\*")
+_OPENING = {
+    f"{title.replace('&', '')} → {entry.text}": entry
+    for title, entries in MENUS
+    for entry in entries
+    if isinstance(entry, Entry) and entry.text.endswith("…") and title != "&Message"
+}
+
+
 class Menus:
     """The menu bar of a window, and its actions by name."""
 
@@ -330,6 +340,17 @@ def all_entries() -> Iterator[Entry]:
                 yield from entry.entries
             elif entry != SEPARATOR:
                 yield entry
+
+
+def opened_entry(text: str) -> Entry | None:
+    """Return the last entry that a text names, as in “**Models → Models…**”, if it opens something; else None.
+
+    Entries that end in “…” open a window, a panel or a dialog. Those of the Message menu need a current message.
+    """
+    for named in reversed(_NAMED_ENTRY.findall(text)):
+        if named in _OPENING:
+            return _OPENING[named]
+    return None
 
 
 def menu_texts() -> Iterator[str]:

@@ -85,8 +85,22 @@ class OpenMenu(Struct, frozen=True):
     """The actions whose buttons have no room below the message. The menu begins with them."""
 
 
+class OpenEntry(Struct, frozen=True):
+    """Do what this entry of the window's menus does. The guide's answer names it."""
+
+    name: str
+
+
 MessageRequest: TypeAlias = (
-    MessageAction | SaveVersion | SaveAndContinue | ReplaceText | ShowSibling | ForkAtToken | ContinueAfter | OpenMenu
+    MessageAction
+    | SaveVersion
+    | SaveAndContinue
+    | ReplaceText
+    | ShowSibling
+    | ForkAtToken
+    | ContinueAfter
+    | OpenMenu
+    | OpenEntry
 )
 
 ROW_ACTIONS = (

@@ -27,6 +27,7 @@ from app.ui.message.message_action import (
     ForkAtToken,
     MessageAction,
     MessageRequest,
+    OpenEntry,
     OpenMenu,
     ReplaceText,
     SaveAndContinue,
@@ -156,6 +157,8 @@ class MessageCommands(QObject):
                 controller.forks.fork_at_token(message_id, token_index, token_id)
             case ContinueAfter(num_chars):
                 controller.forks.continue_with(message_id, controller.shown.message(message_id).text[:num_chars])
+            case OpenEntry(name):
+                self._menus[name].trigger()
             case OpenMenu(position, left_out):
                 self._open_menu(position, left_out)
             case _:

@@ -22,7 +22,10 @@ from typing_extensions import override
 from app.answers.answer_stream import Reading
 from app.model.message import Message, Record
 from app.numbers import counted
+from app.ui.menus import Entry, translated
 from app.ui.message.answer_summary import ending, short_figure, statistics, statistics_in_sentences
+from app.ui.message.message_action import OpenEntry
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.cost_text import seconds_text
 from app.ui.parts.labels import BreakingLabel, as_tool_tip, selectable_label
 from app.ui.parts.popover import Popover
@@ -144,6 +147,8 @@ class MessageFooter(QObject):
     """Creates each line when it is first needed, because most messages need none, and widgets are expensive."""
 
     tab_stops_changed = Signal()
+    requested = Signal(object)
+    """The user pressed the button of a menu entry: an `OpenEntry`."""
 
     def __init__(self, column: QVBoxLayout) -> None:
         """Append the lines to `column`, which already holds the text."""
@@ -154,6 +159,9 @@ class MessageFooter(QObject):
         self._ending: QLabel | None = None
         self.cost: QLabel | None = None
         self.figure: FigureButton | None = None
+        self.opener: WrappingButton | None = None
+        """Does what a menu entry does that the guide's answer names."""
+        self._opens: Entry | None = None
 
     def show_message(
         self,
@@ -164,11 +172,12 @@ class MessageFooter(QObject):
         missing: MissingTokenData = "",
         is_saved: bool = True,
         has_all_figures: bool = False,
+        opens: Entry | None = None,
     ) -> None:
         """Show how a finished message ended, what it cost, and whether it is still unsaved.
 
         `is_waiting` means that the message streams, but has no text yet. `has_all_figures` means that all costs are
-        shown, not only one figure.
+        shown, not only one figure. `opens` is the menu entry that gets a button; None for no button.
         """
         if not is_waiting:
             self.hide_progress()
@@ -178,11 +187,12 @@ class MessageFooter(QObject):
             text, kind = f"{text} {unsaved}".lstrip(), "warning" if kind == "quiet" else kind
         self._show_ending(text, kind)
         self._show_cost(None if is_streaming else message, missing, is_whole=has_all_figures)
+        self._show_opener(opens)
 
     @property
     def tab_stops(self) -> list[QWidget]:
         """The widgets that Tab reaches."""
-        return [] if self.figure is None else [self.figure]
+        return [widget for widget in (self.opener, self.figure) if widget is not None]
 
     def show_reading(self, reading: Reading, *, is_continued: bool) -> None:
         self._made_progress().show_reading(reading, is_continued=is_continued)
@@ -213,6 +223,23 @@ class MessageFooter(QObject):
                 self._ending.setObjectName(kind)
                 self._ending.style().polish(self._ending)
             self._ending.setVisible(bool(text))
+
+    def _show_opener(self, entry: Entry | None) -> None:
+        self._opens = entry
+        if entry is not None and self.opener is None:
+            self.opener = WrappingButton()
+            self.opener.setObjectName("opener")
+            self.opener.clicked.connect(self._open_entry)
+            self._column.insertWidget(self._num_above, self.opener, 0, Qt.AlignmentFlag.AlignLeft)
+            self.tab_stops_changed.emit()
+        if self.opener is not None:
+            if entry is not None:
+                self.opener.setText(translated(entry.text))
+            self.opener.setVisible(entry is not None)
+
+    def _open_entry(self) -> None:
+        if self._opens is not None:
+            self.requested.emit(OpenEntry(self._opens.name))
 
     def _show_figure(self, record: Record | None) -> None:
         if record is not None and self.figure is None:

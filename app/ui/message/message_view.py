@@ -100,6 +100,7 @@ class MessageView(QFrame):
         self._edit.refused.connect(self.refused)
         self._row.requested.connect(self._request)
         self.footer.tab_stops_changed.connect(self._order_tabs)
+        self.footer.requested.connect(self._request)
         self._focus.changed.connect(self._show_buttons)
         self._focus.focused.connect(self._on_focused)
 
@@ -146,6 +147,7 @@ class MessageView(QFrame):
             missing=missing,
             is_saved=shown.is_saved,
             has_all_figures=modes.are_all_figures_shown,
+            opens=shown.opens,
         )
         first = shown.first or message
         self._row.setVisible(shown.is_end and (message.role != "file" or len(shown.siblings) > 1))

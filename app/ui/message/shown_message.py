@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from app.model.message import Message, MessageId, Role, ThoughtMarks
 from app.model.token_pieces import TokenPiece
+from app.ui.menus import Entry
 from app.ui.message.message_action import MessageAction
 
 
@@ -93,6 +94,8 @@ class ShownMessage(Struct, frozen=True):
     """The first part of the message, which has its versions and marks; None if the message has one part."""
     is_end: bool = True
     """Whether this is the last part of its message, which has the row of actions for all of them."""
+    opens: Entry | None = None
+    """The menu entry that a button below the guide's answer offers; None for no button."""
     num_tokens: int | None = None
     """The size of an attached file in tokens; None means that it is not known."""
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from typing_extensions import override
 
+from app.answers.sessions import GUIDE
 from app.conversation.controller import Controller
 from app.model.message import Message, MessageId
+from app.ui.menus import opened_entry
 from app.ui.message.message_action import row_actions
 from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.message.waiting_answers import WaitingAnswers
@@ -228,8 +230,14 @@ class Transcript(MessageList):
             is_last=is_last,
             modes=self.modes,
             is_saved=self._conversation.is_saved(message_id),
+            opens=opened_entry(message.text) if is_last and self._is_of_guide(message) else None,
             num_tokens=self._sizes.num_tokens(message) if message.role == "file" else None,
         )
+
+    def _is_of_guide(self, message: Message) -> bool:
+        """Return whether a message is a finished answer of the guide."""
+        is_answer = message.record is not None and message.record.model == GUIDE
+        return is_answer and message.role == "assistant" and not self._conversation.is_streaming(message.id)
 
     @override
     def draft_of(self, message_id: MessageId) -> str | None:
