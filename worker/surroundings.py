@@ -36,14 +36,16 @@ def is_bundle() -> bool:
 def restore_library_path() -> None:
     """Let programs that Bough starts, such as the browser, use the system's libraries instead of the bundle's.
 
-    On Linux, a bundle's start sets the variable for itself. The linker has read it by then, so the bundle's own
-    libraries are found all the same, and each further process of Bough sets it again.
+    On Linux, a bundle's start sets the variable and runs the program again, so that the linker sees it. Further
+    processes of Bough would take the variable for granted, so they are asked to begin as the first one did.
     """
     if sys.platform == "linux" and is_bundle():
         before = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
         os.environ.pop("LD_LIBRARY_PATH", None)
         if before is not None:
             os.environ["LD_LIBRARY_PATH"] = before
+        # PyInstaller's name. A process that begins so removes it from its own environment.
+        os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
 
 def open_missing_streams() -> None:

@@ -49,7 +49,9 @@ def hook(step):
         return []
 """
 """Ends an answer after four tokens, if the modules that hooks may use are there."""
-_DETACHED = "from multiprocessing.resource_tracker import main;main(0)"
+_FLAGS = ("-B", "-S", "-I")
+"""Those of Python inside a bundle, which it gives to processes that it starts for itself."""
+_TRACKER = "from multiprocessing.resource_tracker import main;main(0)"
 _FORKSERVER = "from multiprocessing.forkserver import main; main(98, 99, [])"
 
 
@@ -229,16 +231,15 @@ class _Trial:
 
     def _own_processes(self) -> None:
         # The end of its input ends the first one. The second one is given no descriptors, and says so.
-        self._system.run(["bough", "-c", _DETACHED])
-        self._system.run(["bough-worker", "-c", _DETACHED])
+        self._system.run(["bough", *_FLAGS, "-c", _TRACKER])
+        self._system.run(["bough-worker", *_FLAGS, "-c", _TRACKER])
         try:
-            self._system.run(["bough", "-c", _FORKSERVER])
+            self._system.run(["bough", *_FLAGS, "-c", _FORKSERVER])
         except TryError as error:
             if "Bad file descriptor" not in str(error):
                 raise
 
     def _first_start(self) -> str:
-        self._system.run(["bough", "list"])
         found = self._system.run(["bough", "models", "list", "--json"])
         names = [model["name"] for model in json.loads(found)["models"]] if "models" in found else found
         starter = self._data / "models" / "SmolLM2-135M-Instruct" / "config.json"
@@ -252,6 +253,8 @@ class _Trial:
         )
         if not done.stdout:
             raise TryError(done.stderr)
+        if "fault" in done.stdout:
+            raise TryError(done.stdout)
         return f"exit code {done.returncode}\n    " + "\n    ".join(done.stdout.strip().splitlines())
 
     def _tour(self) -> str:

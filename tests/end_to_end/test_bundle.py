@@ -196,6 +196,7 @@ def test_programs_that_bough_starts_do_not_get_the_libraries_of_the_bundle(
     monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/lib/bough/_internal")
     if before is not None:
         monkeypatch.setenv("LD_LIBRARY_PATH_ORIG", before)
+    monkeypatch.delenv("PYINSTALLER_RESET_ENVIRONMENT", raising=False)
     # Outside a bundle, the variable is the user's.
     restore_library_path()
     assert os.environ["LD_LIBRARY_PATH"] == "/usr/lib/bough/_internal"
@@ -203,6 +204,8 @@ def test_programs_that_bough_starts_do_not_get_the_libraries_of_the_bundle(
     restore_library_path()
     assert os.environ.get("LD_LIBRARY_PATH") == before
     assert "LD_LIBRARY_PATH_ORIG" not in os.environ
+    # Bough's own processes still need them.
+    assert os.environ["PYINSTALLER_RESET_ENVIRONMENT"] == "1"
 
 
 # --- the starter ----------------------------------------------------------------------------------------------------
