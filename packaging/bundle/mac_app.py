@@ -193,7 +193,8 @@ def minimum_system(files: Iterable[Path]) -> str:
     Wheels say less than they need: PySide6 6.11's say 13.0, its libraries 15.0. The version of the Mac that builds
     decides which of MLX's wheels pip takes.
     """
-    return ".".join(map(str, max(made_for for file in files for made_for, _ in _arm64_parts(file))))
+    libraries = filter(_is_mach_o, files)
+    return ".".join(map(str, max(made_for for file in libraries for made_for, _ in _arm64_parts(file))))
 
 
 def _arm64_parts(file: Path) -> Iterator[tuple[tuple[int, int], list[str]]]:

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import os
 import plistlib
+import runpy
 import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import mac_app
 import pytest
@@ -148,6 +151,48 @@ def test_what_would_fail_on_other_macs_is_named(tmp_path: Path, place: str, data
         file.write_bytes(data)
     with pytest.raises(mac_app.AppError, match=fault):
         mac_app.check(app)
+
+
+# --- the spec -------------------------------------------------------------------------------------------------------
+
+
+def test_the_spec_makes_an_app_whose_metal_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyInstaller is a stand-in that records what it is asked for, so this finds wrong names in what is for macOS."""
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "libmlx.dylib").write_bytes(_library((15, 0)))
+    (tmp_path / "iconutil").write_text("#!/bin/sh\n")
+    (tmp_path / "iconutil").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("BOUGH_BUNDLE_INPUTS", str(tmp_path / "inputs"))
+    monkeypatch.delenv("BOUGH_SIGN_IDENTITY", raising=False)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "platform", "darwin")
+    for name in ("PyInstaller", "PyInstaller.depend", "PyInstaller.utils", "PyInstaller.utils.hooks.qt"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    hooks = MagicMock()
+    hooks.collect_entry_point.return_value = ([], [])
+    for found in (hooks.collect_data_files, hooks.collect_dynamic_libs, hooks.collect_submodules):
+        found.return_value = []
+    monkeypatch.setitem(sys.modules, "PyInstaller.utils.hooks", hooks)
+    library, metal = "mlx/lib/libmlx.dylib", "mlx/lib/mlx.metallib"
+    collected = SimpleNamespace(
+        binaries=[(library, str(tmp_path / "libmlx.dylib"), "BINARY"), ("libmlx.dylib", library, "SYMLINK")],
+        datas=[(metal, "any", "DATA")],
+        scripts=[],
+        pure=[],
+    )
+    made = {name: MagicMock() for name in ("PYZ", "EXE", "COLLECT", "BUNDLE")}
+    folder = ROOT / "packaging" / "bundle"
+    names = {**made, "Analysis": MagicMock(return_value=collected), "SPECPATH": str(folder)}
+    runpy.run_path(str(folder / "bough.spec"), init_globals=names)
+    assert ("mlx.metallib", metal, "SYMLINK") in made["COLLECT"].call_args.args[1]
+    program, app = made["EXE"].call_args.kwargs, made["BUNDLE"].call_args.kwargs
+    assert (program["console"], program["target_arch"], program["codesign_identity"]) == (False, "arm64", "-")
+    assert Path(program["entitlements_file"]).is_file()
+    assert app["name"] == "Bough.app"
+    assert app["info_plist"]["LSMinimumSystemVersion"] == "15.0"
+    assert app["icon"] == str(tmp_path / "bough.icns")
+    assert len(list((tmp_path / "bough.iconset").iterdir())) == 10
 
 
 # --- signing --------------------------------------------------------------------------------------------------------
