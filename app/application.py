@@ -244,8 +244,8 @@ class Application(QObject):
             from app.model.upkeep import Upkeep
 
             self._upkeep = Upkeep(self.store.path, self.program.cache_folder, self._store_problem_found.emit)
-            self.program.conversations.erasing_requested.connect(self._upkeep.look_now)
-            self.store.messages.on_waiting = self._upkeep.look_now
+            self.program.conversations.erasing_requested.connect(self._upkeep.start_now)
+            self.store.messages.on_waiting = self._upkeep.start_now
 
     def _offer_report(self) -> None:
         """Offer the report if Bough crashed the last time."""

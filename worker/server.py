@@ -77,7 +77,9 @@ _PARTING_S = 0.25
 """After a shutdown, the server replies for this long to questions that came before it."""
 
 _IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
-_NO_ENDPOINTS = Sentence("This process runs models of this machine. Start one for endpoints, then try again.")
+_NO_ENDPOINTS = Sentence(
+    "This process runs only models on this computer. Start a process for endpoints, then try again."
+)
 _SHUTTING_DOWN = Sentence("The model process is shutting down. Start a new one.")
 
 

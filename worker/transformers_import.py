@@ -31,13 +31,13 @@ Names = dict[frozenset[str], dict[str, set[str]]]
 
 
 def import_transformers() -> None:
-    """Import transformers, with the names that were kept."""
+    """Import transformers, with the names from the file."""
     prepare_import()
     import transformers  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
 
 def prepare_import() -> None:
-    """Let a later import of transformers use the names that were kept."""
+    """Let a later import of transformers use the names from the file."""
     # As in mlx-lm, this keeps transformers from printing advice on other libraries.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     if _SEARCHING not in sys.modules and not any(isinstance(finder, _Finder) for finder in sys.meta_path):

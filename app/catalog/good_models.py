@@ -32,7 +32,7 @@ _NOTES = {
     "experts": Sentence(
         "For difficult work; quick for its size, because only a tenth of its parameters is used for each token."
     ),
-    "difficult": Sentence("The best of this list; quick for its size, but it needs much memory."),
+    "difficult": Sentence("The best model of this list; quick for its size, but it needs much memory."),
 }
 
 

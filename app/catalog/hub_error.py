@@ -122,7 +122,7 @@ def invalid(endpoint: str) -> HubError:
     """Return the failure for a response that can't come from a hub."""
     return HubError(
         Sentence(
-            "{host} does not answer like a hub for models. Check HF_ENDPOINT and the proxy, then try again.",
+            "{host} does not seem to be a hub for models. Check HF_ENDPOINT and the proxy, then try again.",
             host=host(endpoint),
         ),
         "invalid",

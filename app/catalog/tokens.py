@@ -159,7 +159,9 @@ class Tokens:
         """
         token = text.strip()
         if not token or not token.isascii() or not token.isprintable() or " " in token or len(token) > 1000:
-            raise TokenError(Sentence("This is not an access token. Copy it whole from the page of your account."))
+            raise TokenError(
+                Sentence("This is not an access token. Copy the whole token from the page of your account.")
+            )
         if self._secret.keep(token):
             return None
         return Sentence(

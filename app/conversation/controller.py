@@ -477,7 +477,8 @@ class Controller(QObject):
         conversation = self.shown.conversation
         if conversation is not None and self.beginnings.can_renew:
             what = Sentence(
-                "“{name}” has other instructions or files than this branch began with. The branch keeps its own.",
+                "The instructions or files of “{name}” have changed since this branch began. The branch keeps the "
+                "old ones.",
                 name=conversation.folder,
             )
             self._notices.post(Notice(what, action=AskWithProject(conversation.id)))
@@ -503,8 +504,8 @@ class Controller(QObject):
         num_before = self._continued.pop(answer.id, -1)
         if answer.state == "complete" and len(answer.text) == num_before:
             why = Sentence(
-                "The model has nothing to add: it ended the answer where you continued it. Nothing was changed. "
-                "Edit the end of the answer, or continue from an earlier place in it."
+                "The model has nothing to add: it ended the answer at the place where you continued it. Nothing was "
+                "changed. Edit the end of the answer, or continue from an earlier place in it."
             )
             self._notices.post(Notice(why))
 

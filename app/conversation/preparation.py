@@ -124,7 +124,7 @@ class Preparation(QObject):
             self.save()
 
     def set_unsent(self, unsent: Unsent) -> None:
-        """Remember the unsent texts. They are stored soon."""
+        """Remember the unsent texts. They are saved after a short pause."""
         self._change(structs.replace(self._prepared, unsent=unsent.cleaned))
 
     def keep_edit(self, message_id: MessageId, text: str | None) -> None:

@@ -296,7 +296,7 @@ class ShownConversation(QObject):
             text, num_more = problems[0], len(problems) - 1
             if num_more:
                 text = Sentence(
-                    "{problem} Other messages with such problems: {num_more}.", problem=text, num_more=num_more
+                    "{problem} Other messages with similar problems: {num_more}.", problem=text, num_more=num_more
                 )
             self._notices.post(Notice(text, "warning"))
 

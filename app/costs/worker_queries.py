@@ -99,7 +99,7 @@ class LatestQuery(QObject):
         session.changed.connect(self._on_session_changed)
 
     def ask(self, question: Question) -> None:
-        """Send a query soon. It replaces an earlier query."""
+        """Send a query after a short pause, unless another one replaces it before."""
         self._question = question
         self._is_wanted = False
         self._timer.start()
@@ -151,7 +151,7 @@ class FormatCheck(QObject):
         self._query.answered.connect(self._on_answered)
 
     def check(self, answer_format: AnswerFormat | None) -> None:
-        """Check a format soon. It replaces an earlier format. None cancels the check."""
+        """Check a format after a short pause, unless another one replaces it before. None cancels the check."""
         if answer_format is None:
             self._query.forget()
             return
@@ -181,7 +181,7 @@ class TokenCount(QObject):
         self._query.answered.connect(self._on_answered)
 
     def count(self, text: str) -> None:
-        """Count the tokens of a text soon. It replaces an earlier text."""
+        """Count the tokens of a text after a short pause, unless another text replaces it before."""
         self._query.ask(lambda request_id: Tokenize(request_id=request_id, text=text, counts_only=True))
 
     def forget(self) -> None:
@@ -248,7 +248,9 @@ class PromptCosts(QObject):
     def ask(
         self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any], answer: Message | None = None
     ) -> None:
-        """Ask for the cost of a branch soon. It replaces an earlier branch. `path` is called when the query is sent.
+        """Ask for the cost of a branch after a short pause, unless another branch replaces it.
+
+        `path` is called when the query is sent.
 
         `answer` is an unfinished answer at its end that would be continued.
         """

@@ -386,12 +386,12 @@ def _nothing_in(excerpt: Excerpt, format_: Format, options: Options, losses: Los
 def _nothing(format_: Format, options: Options, losses: Losses) -> Sentence:
     """Return why there is nothing for a format. `losses` are those of the conversations."""
     if is_readable(format_) or format_ == "bough":
-        return Sentence("There is nothing to export: there are no messages here with these choices.")
+        return Sentence("There is nothing to export: no message here matches these choices.")
     kind = kind_of(format_, options)
     if "with_tools" in losses:
         return Sentence(
-            "There is nothing to export: the answers to compare call tools, or follow calls, for which Axolotl's pairs "
-            "have no field. Choose branches as lines, or the folder for TRL."
+            "There is nothing to export: the answers to compare call tools, or follow calls, for which Axolotl's "
+            "pairs have no field. Choose branches as lines, or the folder for TRL."
         )
     if kind == "preference":
         return Sentence(
@@ -400,8 +400,8 @@ def _nothing(format_: Format, options: Options, losses: Losses) -> Sentence:
         )
     if format_ == "mlx-lm" and kind == "completion":
         return Sentence(
-            "There is nothing to export: no branch here is one question with a finished answer. Choose branches "
-            "as lines."
+            "There is nothing to export: no branch here consists of one question and a finished answer. Choose "
+            "branches as lines."
         )
     return Sentence("There is nothing to export: there is no finished answer to a question here.")
 

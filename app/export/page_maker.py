@@ -200,8 +200,8 @@ def _why(error: TrialError) -> Sentence:
     is_aborted = isinstance(error, CrashedError) and error.exit_code == -signal.SIGABRT
     if is_aborted or isinstance(error, TooMuchMemoryError):
         return Sentence(
-            "Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or "
-            "export them as Markdown.",
+            "Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, "
+            "or export them as Markdown.",
             limit_bytes=_MEMORY_BYTES,
         )
     if isinstance(error, RaisedError) and error.names[0] == "FewPagesError":

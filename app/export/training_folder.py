@@ -88,16 +88,20 @@ class TrainingFolder:
             (folder / VALID).replace(folder / TRAIN)
             self._num_lines = {TRAIN: self._num_lines[VALID], VALID: 0}
             self.remarks.append(
-                Sentence("All of these conversations are for validation by their ids; train.jsonl has them instead.")
+                Sentence(
+                    "All of these conversations would be validation data, so they were written to train.jsonl instead."
+                )
             )
         if self._num_lines[VALID] == 0:
             self.remarks.append(
-                Sentence("There is no valid.jsonl, because none of these conversations is for validation.")
+                Sentence("There is no valid.jsonl, because none of these conversations was selected for validation.")
             )
         small = min(number for number in self._num_lines.values() if number)
         if self._trainer == "mlx-lm" and small < _BATCH:
             self.remarks.append(
-                Sentence("A file has fewer lines than mlx-lm takes at once. Add --batch-size {num} there.", num=small)
+                Sentence(
+                    "A file has fewer lines than a batch of mlx-lm. Run mlx-lm with --batch-size {num}.", num=small
+                )
             )
 
     def _replace(self, staged: Path) -> None:

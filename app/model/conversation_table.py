@@ -163,7 +163,7 @@ class ConversationTable:
         )
 
     def pin_other_views(self, parent_id: MessageId, conversation_id: int | None) -> None:
-        """Before a child is added to a message, fix what all other conversations show below this message."""
+        """Make all other conversations keep their visible child at a message, before a new child is added to it."""
         self._database.write(PIN_OTHER_VIEWS, (parent_id, conversation_id))
 
     def mark_used(self, conversation_id: int, parent_id: MessageId) -> None:

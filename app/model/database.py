@@ -130,7 +130,7 @@ class Database:
             connection.close()
         for backup in to_show(backups):
             for connection in _readable(backup):
-                why = Sentence("{why} You see the backup {file}, which can only be read.", why=why, file=backup)
+                why = Sentence("{why} Bough shows the backup {file}, which can't be changed.", why=why, file=backup)
                 return cls(path, connection, why)
         connection = sqlite3.connect(":memory:", isolation_level=None)
         migrate(connection)
@@ -357,8 +357,8 @@ def _refuse_a_lone_log(path: Path) -> None:
         raise LostError(path)
     raise StoreError(
         Sentence(
-            "The file {path} is gone or empty, but its log {log} is there and may hold conversations. Nothing was "
-            "changed. Put the file back. To begin without conversations, move the log away.",
+            "The file {path} is missing or empty, but its log {log} exists and may contain conversations. Nothing "
+            "was changed. Put the file back. To begin without conversations, move the log away.",
             path=path,
             log=log.name,
         )

@@ -42,7 +42,9 @@ def prices_of(prompt: str, kept: str, answer: str, currency: str) -> Prices | No
         return None
     if given[0] is None or given[2] is None:
         raise SentenceError(
-            Sentence("Enter the price of the prompt's tokens and that of the answer's, or neither. Nothing was saved.")
+            Sentence(
+                "Enter both the price of prompt tokens and the price of answer tokens, or neither. Nothing was saved."
+            )
         )
     return Prices(prompt=given[0], kept=given[1], answer=given[2], currency=currency.strip()[:8])
 
@@ -53,7 +55,7 @@ def _price_of(text: str) -> float | None:
         return None
     if not _PRICE.fullmatch(text):
         raise SentenceError(
-            Sentence("“{text}” is no price. A price is a number such as 0.25, for a million tokens.", text=text[:40])
+            Sentence("“{text}” is not a price. A price is a number such as 0.25, for a million tokens.", text=text[:40])
         )
     return float(text)
 
@@ -162,11 +164,14 @@ def address_of(text: str) -> str:
         is_valid, parts = False, urlsplit("")
     if not is_valid or any(not character.isprintable() or character.isspace() for character in text):
         raise SentenceError(
-            Sentence("This is no address of a server. It looks like http://localhost:8080/v1. Nothing was added.")
+            Sentence(
+                "This is not the address of a server. An address looks like http://localhost:8080/v1. Nothing was "
+                "added."
+            )
         )
     if parts.username or parts.password:
         raise SentenceError(
-            Sentence("The address holds a password, which would be kept in a file. Enter it as the key instead.")
+            Sentence("The address contains a password, which would be stored in a file. Enter it as the key instead.")
         )
     path = parts.path.rstrip("/")
     for end in _PATHS:

@@ -68,7 +68,7 @@ class Flusher:
                 is_done = _copy(self._store)
         except (OSError, sqlite3.Error) as error:
             self.problem = Sentence(
-                "The disk did not take what was written to {path} ({error}). Check the disk.",
+                "The disk did not store the changes of {path} ({error}). Check the disk.",
                 path=self._store,
                 error=error,
             )

@@ -351,7 +351,10 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """A name and a root in the forest. The store has its chosen child at each fork."""
+    """The name, the first message and other facts of a conversation.
+
+    Its messages are in the store, with the visible branch.
+    """
 
     id: int
     name: str

@@ -69,8 +69,8 @@ class Preparations:
             self.put(conversation_id, valid)
         except (OSError, StoreError) as error:
             return Sentence(
-                "Unsent text or settings of a conversation are invalid and not used: {names}. They stay in the store, "
-                "as they could not be kept in a file ({error}). They are lost when you type in this conversation.",
+                "Unsent text or settings of a conversation are invalid and not used: {names}. They could not be "
+                "copied to a file ({error}), so they stay in the database until you type in this conversation.",
                 names=names,
                 error=error,
             )

@@ -87,8 +87,8 @@ class Projects:
             self.put(folder, valid)
         except (OSError, StoreError) as error:
             return Sentence(
-                "Settings of the project “{name}” are invalid and not used: {names}. They stay in the store, as they "
-                "could not be kept in a file ({error}). They are lost when you change the project.",
+                "Settings of the project “{name}” are invalid and not used: {names}. They could not be copied to a "
+                "file ({error}), so they stay in the database until you change the project.",
                 name=folder,
                 names=names,
                 error=error,

@@ -109,7 +109,7 @@ def _refuse_no_day(typed: str) -> None:
                     key=_key(found),
                 )
                 if _value(found)
-                else Sentence("Write a date behind “{key}:”, as in {key}:2026-01-31.", key=_key(found))
+                else Sentence("Write a date after “{key}:”, as in {key}:2026-01-31.", key=_key(found))
             )
 
 

@@ -132,7 +132,7 @@ def read_settings_file(path: Path) -> ReadSettings:
     if wrong is not None:
         raise SettingsFileError(
             Sentence(
-                "{file} has a hook with a name that no hook can have (“{name}”). Nothing was changed.",
+                "{file} contains a hook with an invalid name (“{name}”). Nothing was changed.",
                 file=path,
                 name=wrong[:100],
             )

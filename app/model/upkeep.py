@@ -59,8 +59,8 @@ class Upkeep:
         self._thread = threading.Thread(target=self._run, name="store upkeep", daemon=True)
         self._thread.start()
 
-    def look_now(self) -> None:
-        """Start the next round at once."""
+    def start_now(self) -> None:
+        """Do the pending work now, instead of waiting for the next regular check."""
         self._is_asked.set()
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class Upkeep:
         return True
 
     def _renew_index(self, connection: sqlite3.Connection) -> None:
-        """Write the rest of the search index, until another round is asked for."""
+        """Write the rest of the search index; stop early if new work is requested."""
         begun_s = time.monotonic()
         while not renew_slice(connection):
             # Pause as long as it took, so that others can write.

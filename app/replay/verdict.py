@@ -67,11 +67,11 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Se
         if record.versions[name] != loaded.versions[name]
     )
     if not record.model_identity:
-        found.append(Sentence("The weights that wrote it are unknown."))
+        found.append(Sentence("The weights that generated the answer are unknown."))
     elif others:
         found.append(Sentence("Other library versions: {versions}.", versions=", ".join(others)))
     elif record.model_identity != loaded.identity:
-        found.append(Sentence("Other weights, another configuration, or another type of device."))
+        found.append(Sentence("The weights, the configuration or the type of device is different."))
     if record.kv_bits != kv_bits:
         now, then = _precision(kv_bits), _precision(record.kv_bits)
         found.append(Sentence("The cache has {now} now and had {then} before.", now=now, then=then))
@@ -82,7 +82,8 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Se
     ]
     found += [
         Sentence(
-            "A hook forked it after token {position}. Without the other branch, the hook may decide differently.",
+            "A hook forked the answer after token {position}. Without the other branch, the hook may decide "
+            "differently.",
             position=part.end,
         )
         for part in record.earlier
@@ -107,15 +108,15 @@ def undrawn(record: Record) -> list[Sentence]:
     if recut:
         found.append(
             Sentence(
-                "{num_tokens} of its tokens were changed where it was cut. "
-                "They were not sampled freely, so they are not compared.",
+                "{num_tokens} of its tokens were changed where it was cut. They were not sampled freely, so they "
+                "are not compared.",
                 num_tokens=recut,
             )
         )
     if given:
         found.append(
             Sentence(
-                "{num_tokens} of its tokens were fixed, not sampled, so they are not compared.",
+                "{num_tokens} of its tokens were forced or chosen, not sampled, so they are not compared.",
                 num_tokens=given,
             )
         )
@@ -132,7 +133,7 @@ def rounding(difference: Difference, record: Record) -> Sentence:
     if then is not None and stored is not None and abs(then - stored) > _ROUNDING_LOGPROB:
         return Sentence(
             "Everything in the record is unchanged, but the log-probability of the stored token was {then} and is "
-            "{now} now. Something computes differently.",
+            "{now} now. This computer or a library computes differently.",
             then=f"{then:.3f}",
             now=f"{stored:.3f}",
         )

@@ -252,7 +252,9 @@ def _variable_in(text: str) -> str:
         _value_of(found[1])
         return found[1]
     if not text.isascii() or not text.isprintable() or " " in text or len(text) > 4096:
-        raise SentenceError(Sentence("This is no key. Copy it whole from the server's page. Nothing was added."))
+        raise SentenceError(
+            Sentence("This is not a key. Copy the whole key from the server's page. Nothing was added.")
+        )
     return ""
 
 
@@ -284,5 +286,5 @@ def _listed(endpoint: protocol.Endpoint) -> Sequence[str]:
 
 def _stopped() -> SentenceError:
     return SentenceError(
-        Sentence("The process that asks the server stopped unexpectedly. Nothing was added. Try again.")
+        Sentence("The process that checks the server stopped unexpectedly. Nothing was added. Try again.")
     )

@@ -67,7 +67,7 @@ class HubSearch(QObject):
         return self._words or ""
 
     def search(self, words: str) -> None:
-        """Search soon for models whose names contain all words. Without words, nothing is searched."""
+        """After a short pause, search for models whose names contain all words. Without words, nothing is searched."""
         words = " ".join(words.split())
         if words == self._words:
             return

@@ -436,7 +436,7 @@ class NoticeCommands(QObject):
         self._banner.show_notice(Notice(verbatim(why), "warning"))
 
     def _on_edit_cancelled(self, message_id: MessageId) -> None:
-        text = self.tr("Your text was set aside. Edit the message to continue with it.")
+        text = self.tr("Your unfinished text is kept. Edit the message to continue with it.")
         self._banner.show_notice(Notice(verbatim(text), action=EditAgain(message_id)))
 
     def _on_editor_opened(self, _editor: object) -> None:

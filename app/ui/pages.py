@@ -201,7 +201,7 @@ class Welcome(QScrollArea):
         if answering == GUIDE:
             about = self.tr("The guide is a tiny model that knows only Bough. It speaks English.")
         elif is_starter:
-            text = self.tr("{model} has {num} million parameters. It is a first step: it writes well and knows little.")
+            text = self.tr("{model} has {num} million parameters. It is small: it writes fluently, but knows little.")
             about = text.format(model=STARTER_TITLE, num=STARTER_MILLIONS)
         else:
             about = ""

@@ -51,8 +51,8 @@
         <translation>Erweitert</translation>
     </message>
     <message>
-        <source>Where requests may come from</source>
-        <translation>Woher Anfragen kommen dürfen</translation>
+        <source>Requests accepted from</source>
+        <translation>Anfragen annehmen von</translation>
     </message>
     <message>
         <source>This computer</source>
@@ -176,8 +176,8 @@
         <translation>Der Prompt hatte {tokens} Token: {kept} waren im Cache, {read} wurden gelesen.</translation>
     </message>
     <message>
-        <source>It cost {money}, by the prices of its server.</source>
-        <translation>Sie hat {money} gekostet, nach den Preisen ihres Servers.</translation>
+        <source>It cost {money} at the prices of its server.</source>
+        <translation>Sie hat {money} gekostet, zu den Preisen ihres Servers.</translation>
     </message>
     <message>
         <source>The answer has 1 token.</source>
@@ -976,7 +976,7 @@
     <name>DialogCommands</name>
     <message>
         <source>“{project}” has no conversations to export yet.</source>
-        <translation>In „{project}“ gibt es noch keine Unterhaltungen zum Exportieren.</translation>
+        <translation>In „{project}“ gibt es noch keine Gespräche zum Exportieren.</translation>
     </message>
     <message>
         <source>There is nothing to export yet.</source>
@@ -1063,10 +1063,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s) gained what is new in the file.</source>
+        <source>%n conversation(s) updated from the file.</source>
         <translation>
-            <numerusform>%n Gespräch hat das Neue aus der Datei bekommen.</numerusform>
-            <numerusform>%n Gespräche haben das Neue aus der Datei bekommen.</numerusform>
+            <numerusform>%n Gespräch aus der Datei aktualisiert.</numerusform>
+            <numerusform>%n Gespräche aus der Datei aktualisiert.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -1098,10 +1098,6 @@
     <message>
         <source>Import settings</source>
         <translation>Einstellungen importieren</translation>
-    </message>
-    <message>
-        <source>The file has hooks: {names}</source>
-        <translation>Die Datei enthält Hooks: {names}</translation>
     </message>
     <message>
         <source>A hook is a program that runs with your permissions once you turn it on. Import only hooks you trust.</source>
@@ -1156,6 +1152,10 @@
         <translation>Bough schließen</translation>
     </message>
     <message>
+        <source>This conversation has stayed on this computer. Send it to {host}?</source>
+        <translation>Dieses Gespräch ist bisher auf diesem Computer geblieben. An {host} senden?</translation>
+    </message>
+    <message>
         <source>Free software under the MIT licence. Nothing you write leaves this computer, unless you add a server.</source>
         <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Computer, es sei denn, Sie fügen einen Server hinzu.</translation>
     </message>
@@ -1180,6 +1180,10 @@
         <translation>Name (leer lassen für kein Projekt)</translation>
     </message>
     <message>
+        <source>The file contains hooks: {names}</source>
+        <translation>Die Datei enthält Hooks: {names}</translation>
+    </message>
+    <message>
         <source>Your conversations can&apos;t be saved now. Free some disk space; Bough then saves the text.</source>
         <translation>Ihre Gespräche können gerade nicht gespeichert werden. Schaffen Sie Platz auf dem Datenträger; Bough speichert den Text dann von selbst.</translation>
     </message>
@@ -1194,10 +1198,6 @@
     <message>
         <source>Send to a server</source>
         <translation>An einen Server senden</translation>
-    </message>
-    <message>
-        <source>This conversation has stayed on this machine. Send it to {host}?</source>
-        <translation>Diese Unterhaltung ist bisher auf diesem Computer geblieben. An {host} senden?</translation>
     </message>
     <message>
         <source>The whole branch above the answer is sent: messages, files and the system prompt.</source>
@@ -1315,8 +1315,8 @@
 <context>
     <name>DraftModels</name>
     <message>
-        <source>no longer there</source>
-        <translation>nicht mehr vorhanden</translation>
+        <source>missing</source>
+        <translation>fehlt</translation>
     </message>
     <message>
         <source>different vocabulary from {model}</source>
@@ -1386,10 +1386,6 @@
         <translation>Schlüssel entfernen</translation>
     </message>
     <message>
-        <source>the host</source>
-        <translation>der Host</translation>
-    </message>
-    <message>
         <source>Help</source>
         <translation>Hilfe</translation>
     </message>
@@ -1398,24 +1394,12 @@
         <translation>Prompt</translation>
     </message>
     <message>
-        <source>Price of a million prompt tokens</source>
-        <translation>Preis von einer Million Token des Prompts</translation>
-    </message>
-    <message>
         <source>kept</source>
         <translation>Cache</translation>
     </message>
     <message>
-        <source>Price of a million prompt tokens that the server kept</source>
-        <translation>Preis von einer Million Token des Prompts, die der Server behalten hatte</translation>
-    </message>
-    <message>
         <source>answer</source>
         <translation>Antwort</translation>
-    </message>
-    <message>
-        <source>Price of a million answer tokens</source>
-        <translation>Preis von einer Million Token der Antwort</translation>
     </message>
     <message>
         <source>€</source>
@@ -1424,10 +1408,6 @@
     <message>
         <source>Currency</source>
         <translation>Währung</translation>
-    </message>
-    <message>
-        <source>A server that speaks OpenAI&apos;s API: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, a company&apos;s gateway, or Bough on another machine. Conversations with its models are sent to it.</source>
-        <translation>Ein Server, der die API von OpenAI spricht: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, das Gateway einer Firma oder Bough auf einem anderen Computer. Unterhaltungen mit seinen Modellen werden an ihn gesendet.</translation>
     </message>
     <message>
         <source>Address</source>
@@ -1442,8 +1422,8 @@
         <translation>Name</translation>
     </message>
     <message>
-        <source>The key is kept in this system&apos;s keyring. A name such as $OPENAI_API_KEY means the environment variable. Prices are for a million tokens: of prompts, of prompts that the server kept, and of answers; then the currency. Without any, no costs are shown.</source>
-        <translation>Der Schlüssel liegt im Schlüsselbund dieses Systems. Ein Name wie $OPENAI_API_KEY bedeutet die Umgebungsvariable. Preise gelten für eine Million Token: von Prompts, von Prompts, die der Server behalten hatte, und von Antworten; dann die Währung. Ohne Preise werden keine Kosten angezeigt.</translation>
+        <source>the address&apos;s host</source>
+        <translation>der Host der Adresse</translation>
     </message>
     <message>
         <source>Add</source>
@@ -1462,8 +1442,28 @@
         <translation>Esc</translation>
     </message>
     <message>
+        <source>Price per million prompt tokens</source>
+        <translation>Preis pro Million Token des Prompts</translation>
+    </message>
+    <message>
+        <source>Price per million prompt tokens that the server kept from earlier requests</source>
+        <translation>Preis pro Million Token des Prompts, die der Server aus früheren Anfragen behalten hatte</translation>
+    </message>
+    <message>
+        <source>Price per million answer tokens</source>
+        <translation>Preis pro Million Token der Antwort</translation>
+    </message>
+    <message>
+        <source>A server with OpenAI&apos;s API: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, a company&apos;s gateway, or Bough on another computer. Conversations with its models are sent to it.</source>
+        <translation>Ein Server mit der API von OpenAI: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, das Gateway einer Firma oder Bough auf einem anderen Computer. Gespräche mit seinen Modellen werden an ihn gesendet.</translation>
+    </message>
+    <message>
         <source>Prices</source>
         <translation>Preise</translation>
+    </message>
+    <message>
+        <source>The key is kept in this system&apos;s keyring. A name such as $OPENAI_API_KEY means the environment variable. Prices are per million tokens: prompt tokens, prompt tokens that the server kept from earlier requests, and answer tokens; then the currency. Without prices, no costs are shown.</source>
+        <translation>Der Schlüssel liegt im Schlüsselbund dieses Systems. Ein Name wie $OPENAI_API_KEY bedeutet die Umgebungsvariable. Preise gelten pro Million Token: Token des Prompts, Token des Prompts, die der Server aus früheren Anfragen behalten hatte, und Token der Antwort; dann die Währung. Ohne Preise werden keine Kosten angezeigt.</translation>
     </message>
     <message>
         <source>Models of servers</source>
@@ -1471,7 +1471,7 @@
     </message>
     <message>
         <source>Asking the server…</source>
-        <translation>Der Server wird gefragt …</translation>
+        <translation>Der Server wird gefragt…</translation>
     </message>
 </context>
 <context>
@@ -1483,6 +1483,10 @@
     <message>
         <source>Web page</source>
         <translation>Webseite</translation>
+    </message>
+    <message>
+        <source>A single file for any browser, with a tree and branches to switch between.</source>
+        <translation>Eine einzige Datei für jeden Browser, mit gezeichnetem Baum und Zweigen zum Umschalten.</translation>
     </message>
     <message>
         <source>PDF</source>
@@ -1533,8 +1537,8 @@
         <translation>Jede Zeile: ein Zweig</translation>
     </message>
     <message>
-        <source>Each line: a prompt, and its answer apart</source>
-        <translation>Jede Zeile: Prompt und Antwort getrennt</translation>
+        <source>Each line: a prompt and its answer as two fields</source>
+        <translation>Jede Zeile: Prompt und Antwort in zwei Feldern</translation>
     </message>
     <message>
         <source>Each line: the shown answer and another version</source>
@@ -1543,10 +1547,6 @@
     <message>
         <source>Text with headings that Bough can import again.</source>
         <translation>Text mit Überschriften; Bough kann ihn wieder importieren.</translation>
-    </message>
-    <message>
-        <source>A single file for any browser. Its branches switch, and its tree is drawn.</source>
-        <translation>Eine einzige Datei für jeden Browser, mit gezeichnetem Baum und Zweigen zum Umschalten.</translation>
     </message>
     <message>
         <source>Numbered pages with an outline of the messages.</source>
@@ -1580,8 +1580,8 @@
 <context>
     <name>ExportPreview</name>
     <message>
-        <source>Preview: how the file begins</source>
-        <translation>Vorschau: wie die Datei beginnt</translation>
+        <source>Preview: the beginning of the file</source>
+        <translation>Vorschau: der Anfang der Datei</translation>
     </message>
     <message>
         <source>Preview: the first page</source>
@@ -1684,7 +1684,7 @@
     </message>
     <message>
         <source>This folder exists. Its train.jsonl and valid.jsonl will be replaced.</source>
-        <translation>Diesen Ordner gibt es schon. Seine Dateien train.jsonl und valid.jsonl werden ersetzt.</translation>
+        <translation>Dieser Ordner existiert schon. Seine Dateien train.jsonl und valid.jsonl werden ersetzt.</translation>
     </message>
     <message>
         <source>This folder exists. The files are added to it.</source>
@@ -2206,11 +2206,15 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s) in Bough gain what is new in the file</source>
+        <source>%n conversation(s) in Bough will be updated from the file</source>
         <translation>
-            <numerusform>%n Gespräch in Bough bekommt das Neue aus der Datei</numerusform>
-            <numerusform>%n Gespräche in Bough bekommen das Neue aus der Datei</numerusform>
+            <numerusform>%n Gespräch in Bough wird aus der Datei aktualisiert</numerusform>
+            <numerusform>%n Gespräche in Bough werden aus der Datei aktualisiert</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>{name}, named “{there}” in Bough</source>
+        <translation>{name}, heißt in Bough „{there}“</translation>
     </message>
     <message>
         <source>{name}: {messages}</source>
@@ -2222,10 +2226,6 @@
             <numerusform>%n Gespräch ist schon in Bough und wird weggelassen</numerusform>
             <numerusform>%n Gespräche sind schon in Bough und werden weggelassen</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>{name}, in Bough “{there}”</source>
-        <translation>{name}, in Bough „{there}“</translation>
     </message>
     <message>
         <source>Changes</source>
@@ -2436,12 +2436,12 @@
         <translation>Modelle für Anfragen</translation>
     </message>
     <message>
-        <source>Only the loaded one</source>
-        <translation>Nur das geladene</translation>
-    </message>
-    <message>
         <source>Requests for other models get an error.</source>
         <translation>Anfragen nach anderen Modellen erhalten einen Fehler.</translation>
+    </message>
+    <message>
+        <source>Only the loaded model</source>
+        <translation>Nur das geladene Modell</translation>
     </message>
     <message>
         <source>All models on this computer</source>
@@ -2594,8 +2594,12 @@
         <translation>Cache auch auf dem Datenträger speichern</translation>
     </message>
     <message>
-        <source>The cache on disk stays when you close Bough or use another model.</source>
+        <source>The cache on disk is kept when you close Bough or use another model.</source>
         <translation>Der Cache auf dem Datenträger bleibt erhalten, wenn Sie Bough schließen oder ein anderes Modell verwenden.</translation>
+    </message>
+    <message>
+        <source>its cache is loaded from disk.</source>
+        <translation>sein Cache wird vom Datenträger geladen.</translation>
     </message>
     <message>
         <source>With fewer bits, more text fits into the same memory, but it is stored less precisely. Not every model supports this.</source>
@@ -2604,10 +2608,6 @@
     <message>
         <source>The model will be loaded again when no answer is being written; {}</source>
         <translation>Das Modell wird neu geladen, sobald keine Antwort mehr geschrieben wird; {}</translation>
-    </message>
-    <message>
-        <source>its cache comes back from disk.</source>
-        <translation>sein Cache wird vom Datenträger geladen.</translation>
     </message>
     <message>
         <source>it reads the conversations again when needed.</source>
@@ -3302,7 +3302,7 @@
     </message>
     <message>
         <source>Edit endpoint…</source>
-        <translation>Endpunkt ändern …</translation>
+        <translation>Endpunkt ändern…</translation>
     </message>
     <message>
         <source>Remove endpoint</source>
@@ -3526,7 +3526,7 @@
         <translation>{done} von {total}</translation>
     </message>
     <message>
-        <source>{num} before it</source>
+        <source>{num} ahead</source>
         <translation>{num} davor</translation>
     </message>
     <message>
@@ -3683,8 +3683,12 @@
         </translation>
     </message>
     <message>
-        <source>Its memory is free for other programs then. The next question loads it again.</source>
+        <source>Then its memory is free for other programs. The next question loads it again.</source>
         <translation>Sein Arbeitsspeicher ist dann für andere Programme frei. Die nächste Frage lädt es wieder.</translation>
+    </message>
+    <message>
+        <source>The folder is no longer searched. Its files are kept.</source>
+        <translation>Der Ordner wird nicht mehr durchsucht. Seine Dateien bleiben erhalten.</translation>
     </message>
     <message>
         <source>Add folder…</source>
@@ -3705,10 +3709,6 @@
     <message>
         <source>Remove {what}</source>
         <translation>{what} entfernen</translation>
-    </message>
-    <message>
-        <source>It is no longer searched. Its files are kept.</source>
-        <translation>Er wird nicht mehr durchsucht. Seine Dateien bleiben erhalten.</translation>
     </message>
     <message>
         <source>Add a folder with models</source>
@@ -3751,7 +3751,7 @@
     </message>
     <message>
         <source>Add an endpoint…</source>
-        <translation>Endpunkt hinzufügen …</translation>
+        <translation>Endpunkt hinzufügen…</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -3795,7 +3795,7 @@
     </message>
     <message>
         <source>{name} was removed, with its key. Conversations keep its answers.</source>
-        <translation>{name} wurde entfernt, samt Schlüssel. Unterhaltungen behalten seine Antworten.</translation>
+        <translation>{name} wurde entfernt, samt Schlüssel. Gespräche behalten seine Antworten.</translation>
     </message>
     <message>
         <source>Open a GGUF file</source>
@@ -3895,8 +3895,8 @@
 <context>
     <name>NoticeCommands</name>
     <message>
-        <source>Your text was set aside. Edit the message to continue with it.</source>
-        <translation>Ihr Text ist aufbewahrt. Bearbeiten Sie die Nachricht, um damit fortzufahren.</translation>
+        <source>Your unfinished text is kept. Edit the message to continue with it.</source>
+        <translation>Ihr unfertiger Text ist aufbewahrt. Bearbeiten Sie die Nachricht, um damit fortzufahren.</translation>
     </message>
     <message>
         <source>The file is in {}. The folder can&apos;t be opened here.</source>
@@ -4487,6 +4487,10 @@
         <translation>Nur aus so vielen der wahrscheinlichsten Token auswählen.</translation>
     </message>
     <message>
+        <source>Several answers are shown side by side; keep one or all.</source>
+        <translation>Mehrere Antworten erscheinen nebeneinander; behalten Sie eine oder alle.</translation>
+    </message>
+    <message>
         <source>Min-p</source>
         <translation>Min-p</translation>
     </message>
@@ -4529,10 +4533,6 @@
     <message>
         <source>Answers at once</source>
         <translation>Antworten auf einmal</translation>
-    </message>
-    <message>
-        <source>Shown side by side, to keep one or all.</source>
-        <translation>Nebeneinander gezeigt, um eine oder alle zu behalten.</translation>
     </message>
     <message>
         <source>Answered by</source>
@@ -4626,8 +4626,8 @@
 <context>
     <name>Search</name>
     <message>
-        <source>Messages that were found</source>
-        <translation>Gefundene Nachrichten</translation>
+        <source>Search results</source>
+        <translation>Suchergebnisse</translation>
     </message>
     <message>
         <source>You</source>
@@ -4893,32 +4893,12 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess wird gerade beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
-        <source>Answers without their words beside a tool call, because lines of this kind have no field for both: {num}.</source>
-        <translation>Antworten ohne ihre Worte neben einem Werkzeugaufruf, weil solche Zeilen kein Feld für beides haben: {num}.</translation>
-    </message>
-    <message>
         <source>Messages left out, because they belong to no pair of answers: {num}.</source>
         <translation>Nachrichten weggelassen, weil sie zu keinem Paar von Antworten gehören: {num}.</translation>
     </message>
     <message>
-        <source>Messages without the name of their branch, their star or their pin, because records for training have no field for them: {num}.</source>
-        <translation>Nachrichten ohne den Namen ihres Zweigs, ihren Stern oder ihre Anheftung, weil Zeilen zum Trainieren kein Feld dafür haben: {num}.</translation>
-    </message>
-    <message>
-        <source>Pictures and files left out, because records for training are texts: {num}.</source>
-        <translation>Bilder und Dateien weggelassen, weil Zeilen zum Trainieren Texte sind: {num}.</translation>
-    </message>
-    <message>
-        <source>Pictures and files named without their content: {num}.</source>
-        <translation>Bilder und Dateien nur genannt, ohne ihren Inhalt: {num}.</translation>
-    </message>
-    <message>
         <source>Questions and results of tools left out, because no finished answer follows them: {num}.</source>
-        <translation>Fragen und Ergebnisse von Werkzeugen weggelassen, weil keine fertige Antwort auf sie folgt: {num}.</translation>
-    </message>
-    <message>
-        <source>There is nothing to export: no branch here is one question with a finished answer. Choose branches as lines.</source>
-        <translation>Es gibt nichts zu exportieren: Kein Zweig hier ist eine einzige Frage mit einer fertigen Antwort. Wählen Sie Zweige als Zeilen.</translation>
+        <translation>Fragen und Tool-Ergebnisse weggelassen, weil keine fertige Antwort auf sie folgt: {num}.</translation>
     </message>
     <message>
         <source>With a cache of {num_bits} bits (on the model&apos;s page), all of it would fit.</source>
@@ -4957,8 +4937,36 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>die Nachrichten fehlen</translation>
     </message>
     <message>
+        <source>its program did not finish a change; open the file once in that program, then import it</source>
+        <translation>ihr Programm hat eine Änderung nicht abgeschlossen; öffnen Sie die Datei einmal in diesem Programm, und importieren Sie sie dann</translation>
+    </message>
+    <message>
+        <source>its “{name}” is not a plain table, so Bough does not read it</source>
+        <translation>ihr „{name}“ ist keine einfache Tabelle, darum liest Bough es nicht</translation>
+    </message>
+    <message>
+        <source>lines of Claude Code that are not messages, left out</source>
+        <translation>Zeilen von Claude Code, die keine Nachrichten sind, weggelassen</translation>
+    </message>
+    <message>
+        <source>lines of Codex that are not messages, left out</source>
+        <translation>Zeilen von Codex, die keine Nachrichten sind, weggelassen</translation>
+    </message>
+    <message>
+        <source>messages that are only in Open WebUI&apos;s table of messages, added from there</source>
+        <translation>Nachrichten, die nur in der Nachrichtentabelle von Open WebUI stehen, von dort ergänzt</translation>
+    </message>
+    <message>
         <source>pictures and files, stored with their messages</source>
         <translation>Bilder und Dateien, zusammen mit ihren Nachrichten gespeichert</translation>
+    </message>
+    <message>
+        <source>records of activity other than Gemini&apos;s, left out</source>
+        <translation>Einträge anderer Aktivitäten als mit Gemini, weggelassen</translation>
+    </message>
+    <message>
+        <source>references to sources and pictures that the file does not contain, left out</source>
+        <translation>Verweise auf Quellen und Bilder, die die Datei nicht enthält, weggelassen</translation>
     </message>
     <message>
         <source>the end of the answer</source>
@@ -4967,6 +4975,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>the pages could not be painted</source>
         <translation>die Seiten konnten nicht gezeichnet werden</translation>
+    </message>
+    <message>
+        <source>the tensor {name} occurs twice</source>
+        <translation>der Tensor {name} kommt zweimal vor</translation>
     </message>
     <message>
         <source>unreadable origins in other programs, left out</source>
@@ -4985,10 +4997,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{file} stammt aus einer neueren Version von Bough. Es wurde nichts geändert. Importieren Sie die Datei mit der neueren Version.</translation>
     </message>
     <message>
-        <source>{file} has a hook with a name that no hook can have (“{name}”). Nothing was changed.</source>
-        <translation>{file} enthält einen Hook mit einem Namen, den kein Hook haben kann („{name}“). Es wurde nichts geändert.</translation>
-    </message>
-    <message>
         <source>{file} is nested too deeply to be read.</source>
         <translation>{file} ist zu tief verschachtelt, um gelesen zu werden.</translation>
     </message>
@@ -4997,8 +5005,16 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{file} ist keine Einstellungsdatei von Bough, oder sie ist beschädigt ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
+        <source>{folder} is already being written. Wait until it is complete.</source>
+        <translation>{folder} wird gerade schon geschrieben. Warten Sie, bis der Ordner vollständig ist.</translation>
+    </message>
+    <message>
         <source>{host} does not accept the access token. Enter another one, or remove it: most models need none.</source>
         <translation>{host} nimmt das Zugriffstoken nicht an. Geben Sie ein anderes ein, oder entfernen Sie es: Die meisten Modelle brauchen keines.</translation>
+    </message>
+    <message>
+        <source>{host} does not seem to be a hub for models. Check HF_ENDPOINT and the proxy, then try again.</source>
+        <translation>{host} scheint kein Hub für Modelle zu sein. Prüfen Sie HF_ENDPOINT und den Proxy, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{host} requires you to log in. Enter an access token, then try again.</source>
@@ -5025,6 +5041,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{num_answers} auf einmal würden passen.</translation>
     </message>
     <message>
+        <source>{num_tokens} of its tokens were forced or chosen, not sampled, so they are not compared.</source>
+        <translation>{num_tokens} ihrer Token wurden nicht gesampelt, sondern erzwungen oder gewählt; sie werden deshalb nicht verglichen.</translation>
+    </message>
+    <message>
         <source>{path} belongs to another program.</source>
         <translation>{path} gehört zu einem anderen Programm.</translation>
     </message>
@@ -5037,8 +5057,20 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{path} enthält eine unmöglich breite Matrix ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
     </message>
     <message>
+        <source>{path} contains an unknown tensor ({name}). Choose another file of this model.</source>
+        <translation>{path} enthält einen unbekannten Tensor ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
+    </message>
+    <message>
         <source>{path} is empty.</source>
         <translation>{path} ist leer.</translation>
+    </message>
+    <message>
+        <source>{path} is inconsistent: {how}. Download the file again, or choose another one.</source>
+        <translation>{path} ist widersprüchlich: {how}. Laden Sie die Datei noch einmal herunter, oder wählen Sie eine andere.</translation>
+    </message>
+    <message>
+        <source>{path} is part {number} of {count} of a model, but its name does not say so. Put all parts in one folder, with their original names (…-00001-of-{count_digits}.gguf).</source>
+        <translation>{path} ist Teil {number} von {count} eines Modells, aber der Name sagt das nicht. Legen Sie alle Teile mit ihren ursprünglichen Namen (…-00001-of-{count_digits}.gguf) in einen Ordner.</translation>
     </message>
     <message>
         <source>{path} stores {name} as {type}, which Bough can&apos;t convert. Choose another quantization of this model.</source>
@@ -5053,8 +5085,60 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{path} wurde beim Lesen verändert. Warten Sie, bis die Datei vollständig ist, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
+        <source>{problem} Other messages with similar problems: {num_more}.</source>
+        <translation>{problem} Weitere Nachrichten mit ähnlichen Problemen: {num_more}.</translation>
+    </message>
+    <message>
         <source>{repo} is not on {host}, or it is private. If it is yours, enter an access token that may read it.</source>
         <translation>{repo} gibt es auf {host} nicht, oder es ist privat. Wenn es Ihnen gehört, geben Sie ein Zugriffstoken ein, das es lesen darf.</translation>
+    </message>
+    <message>
+        <source>{server} does not apply JSON schemas: this answer is not JSON. The text is kept. Remove the answer format, or choose another model.</source>
+        <translation>{server} wendet JSON-Schemas nicht an: Diese Antwort ist kein JSON. Der Text bleibt erhalten. Entfernen Sie das Antwortformat, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>{server} does not stream its answers, so Bough can&apos;t show them while they are written. Switch on streaming there, or use another server.</source>
+        <translation>{server} streamt seine Antworten nicht, daher kann Bough sie nicht zeigen, während sie entstehen. Schalten Sie dort das Streaming ein, oder verwenden Sie einen anderen Server.</translation>
+    </message>
+    <message>
+        <source>{server} does not support OpenAI&apos;s API: its list of models can&apos;t be read. Check the address, which usually ends in /v1.</source>
+        <translation>{server} unterstützt die API von OpenAI nicht: Die Liste der Modelle ist nicht lesbar. Prüfen Sie die Adresse, die meist auf /v1 endet.</translation>
+    </message>
+    <message>
+        <source>{server} ended this answer because of an error, without saying which. The text so far is kept. Ask again.</source>
+        <translation>{server} hat diese Antwort wegen eines Fehlers beendet, ohne ihn zu nennen. Der bisherige Text bleibt erhalten. Fragen Sie noch einmal.</translation>
+    </message>
+    <message>
+        <source>{server} received too many requests, and accepts the next one in {seconds} seconds: {text}. Your message is kept.</source>
+        <translation>{server} hat zu viele Anfragen erhalten und nimmt die nächste in {seconds} Sekunden an: {text}. Ihre Nachricht bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>{server} received too many requests, and does not say when it accepts the next one: {text}. Your message is kept. Ask again in a minute.</source>
+        <translation>{server} hat zu viele Anfragen erhalten und sagt nicht, wann die nächste möglich ist: {text}. Ihre Nachricht bleibt erhalten. Fragen Sie in einer Minute noch einmal.</translation>
+    </message>
+    <message>
+        <source>{server} redirects requests to another address. Bough does not follow, because your messages go only to the address that you entered. Enter the other address if you trust it.</source>
+        <translation>{server} leitet Anfragen an eine andere Adresse weiter. Bough folgt dem nicht, weil Ihre Nachrichten nur an die Adresse gehen, die Sie eingegeben haben. Geben Sie die andere Adresse ein, wenn Sie ihr vertrauen.</translation>
+    </message>
+    <message>
+        <source>{server} refused the request ({status}): {text}. Your message is kept. Change the settings that it names, then ask again.</source>
+        <translation>{server} hat die Anfrage abgelehnt ({status}): {text}. Ihre Nachricht bleibt erhalten. Ändern Sie die Einstellungen, die der Server nennt, und fragen Sie dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{server} reported an internal error ({status}): {text}. Your message is kept. Ask again later.</source>
+        <translation>{server} hat einen internen Fehler gemeldet ({status}): {text}. Ihre Nachricht bleibt erhalten. Fragen Sie später noch einmal.</translation>
+    </message>
+    <message>
+        <source>{server} sent an event that can&apos;t be read ({error}). The text so far is kept. Check whether the server supports OpenAI&apos;s API.</source>
+        <translation>{server} hat ein Ereignis gesendet, das nicht lesbar ist ({error}). Der bisherige Text bleibt erhalten. Prüfen Sie, ob der Server die API von OpenAI unterstützt.</translation>
+    </message>
+    <message>
+        <source>{server} sent something other than a JSON object: {text}. The text so far is kept. Check the address, which usually ends in /v1.</source>
+        <translation>{server} hat etwas anderes als ein JSON-Objekt gesendet: {text}. Der bisherige Text bleibt erhalten. Prüfen Sie die Adresse, die meist auf /v1 endet.</translation>
+    </message>
+    <message>
+        <source>{why} Bough shows the backup {file}, which can&apos;t be changed.</source>
+        <translation>{why} Bough zeigt die Sicherung {file}, die nicht geändert werden kann.</translation>
     </message>
     <message>
         <source>“{name}” can&apos;t be read ({error}).</source>
@@ -5075,10 +5159,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>“{name}” has no text. If its pages are pictures, a program for text recognition can read them.</source>
         <translation>„{name}“ enthält keinen Text. Wenn die Seiten Bilder sind, kann ein Programm für Texterkennung sie lesen.</translation>
-    </message>
-    <message>
-        <source>“{name}” has other instructions or files than this branch began with. The branch keeps its own.</source>
-        <translation>„{name}“ hat andere Anweisungen oder Dateien als die, mit denen dieser Zweig begann. Der Zweig behält seine.</translation>
     </message>
     <message>
         <source>“{name}” has {file_bytes}, but a file can have only {max_bytes}. Attach a part of it.</source>
@@ -5401,10 +5481,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Eine Datei konnte nicht verwendet werden ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
-        <source>A hook forked it after token {position}. Without the other branch, the hook may decide differently.</source>
-        <translation>Ein Hook hat die Antwort nach Token {position} verzweigt. Ohne den anderen Zweig entscheidet der Hook vielleicht anders.</translation>
-    </message>
-    <message>
         <source>A hook that uses the network or writes files needs the line {line}.</source>
         <translation>Ein Hook, der das Netz nutzt oder Dateien schreibt, braucht die Zeile {line}.</translation>
     </message>
@@ -5417,20 +5493,12 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Bough läuft schon ein zweites Mal mit diesen Gesprächen, deshalb wurde nichts wiederhergestellt. Schließen Sie das andere Bough, und stellen Sie die Sicherung dann noch einmal wieder her.</translation>
     </message>
     <message>
-        <source>Bough does not know this format</source>
-        <translation>Bough kennt dieses Format nicht</translation>
-    </message>
-    <message>
         <source>Bough was closed while this answer was being written. The text so far is kept.</source>
         <translation>Bough wurde geschlossen, während diese Antwort geschrieben wurde. Der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
         <source>Choose another model, or download this one again.</source>
         <translation>Wählen Sie ein anderes Modell, oder laden Sie dieses noch einmal herunter.</translation>
-    </message>
-    <message>
-        <source>Everything in the record is unchanged, but the log-probability of the stored token was {then} and is {now} now. Something computes differently.</source>
-        <translation>Alles in der Aufzeichnung ist unverändert, aber die Log-Wahrscheinlichkeit des gespeicherten Tokens war {then} und ist jetzt {now}. Etwas rechnet anders.</translation>
     </message>
     <message>
         <source>Everything in the record is unchanged.</source>
@@ -5499,10 +5567,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>Other library versions: {versions}.</source>
         <translation>Andere Versionen der Bibliotheken: {versions}.</translation>
-    </message>
-    <message>
-        <source>Other weights, another configuration, or another type of device.</source>
-        <translation>Andere Gewichte, eine andere Konfiguration oder ein anderer Gerätetyp.</translation>
     </message>
     <message>
         <source>Some settings are invalid and were set aside: {names}. The others are used. The file is kept as {file}.</source>
@@ -5663,12 +5727,148 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Die Chatvorlage des Modells braucht mehr als {limit_bytes} Speicher und wurde beendet. {what_to_do}</translation>
     </message>
     <message>
+        <source>A file has fewer lines than a batch of mlx-lm. Run mlx-lm with --batch-size {num}.</source>
+        <translation>Eine Datei hat weniger Zeilen als ein Batch von mlx-lm. Starten Sie mlx-lm mit --batch-size {num}.</translation>
+    </message>
+    <message>
+        <source>A hook forked the answer after token {position}. Without the other branch, the hook may decide differently.</source>
+        <translation>Ein Hook hat die Antwort nach Token {position} verzweigt. Ohne den anderen Zweig entscheidet der Hook vielleicht anders.</translation>
+    </message>
+    <message>
+        <source>A server can apply an answer format only from the beginning of an answer. The text is kept. Remove the format to continue this answer, or ask again.</source>
+        <translation>Ein Server kann ein Antwortformat nur vom Anfang einer Antwort an anwenden. Der Text bleibt erhalten. Entfernen Sie das Format, um diese Antwort fortzusetzen, oder fragen Sie noch einmal.</translation>
+    </message>
+    <message>
+        <source>A server can continue only the text of an answer, not a chosen token or reasoning. The text is kept. Continue it from another place, or choose a model on this computer.</source>
+        <translation>Ein Server kann nur den Text einer Antwort fortsetzen, kein gewähltes Token und kein Nachdenken. Der Text bleibt erhalten. Setzen Sie ihn an einer anderen Stelle fort, oder wählen Sie ein Modell auf diesem Computer.</translation>
+    </message>
+    <message>
+        <source>All of these conversations would be validation data, so they were written to train.jsonl instead.</source>
+        <translation>Alle diese Gespräche wären Validierungsdaten; sie wurden deshalb in train.jsonl geschrieben.</translation>
+    </message>
+    <message>
         <source>An error in Bough stopped this ({kind}). The finished part is kept. Try again.</source>
         <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}). Der fertige Teil bleibt erhalten. Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>Another Bough is downloading or converting {title} now. Wait until it has finished.</source>
         <translation>Ein zweites laufendes Bough lädt {title} gerade herunter oder wandelt es um. Warten Sie, bis es fertig ist.</translation>
+    </message>
+    <message>
+        <source>Answers exported without their reasoning, because lines of this kind have no field for it: {num}.</source>
+        <translation>Antworten ohne ihr Nachdenken exportiert, weil solche Zeilen kein Feld dafür haben: {num}.</translation>
+    </message>
+    <message>
+        <source>Answers exported without their text beside a tool call, because lines of this kind have no field for both: {num}.</source>
+        <translation>Antworten ohne ihren Text neben einem Tool-Aufruf exportiert, weil solche Zeilen kein Feld für beides haben: {num}.</translation>
+    </message>
+    <message>
+        <source>Bough does not support this database; its tables are {names}</source>
+        <translation>Bough unterstützt diese Datenbank nicht; ihre Tabellen sind {names}</translation>
+    </message>
+    <message>
+        <source>Bough does not support this format</source>
+        <translation>Bough unterstützt dieses Format nicht</translation>
+    </message>
+    <message>
+        <source>Bough does not support this format; its fields are {names}</source>
+        <translation>Bough unterstützt dieses Format nicht; seine Felder sind {names}</translation>
+    </message>
+    <message>
+        <source>Branches left out, because a line of this kind holds only one question and one answer as text: {num}.</source>
+        <translation>Zweige weggelassen, weil eine solche Zeile nur eine Frage und eine Antwort als Text enthält: {num}.</translation>
+    </message>
+    <message>
+        <source>Conversations exported without the settings of their project, which only the format “Bough” keeps: {num}.</source>
+        <translation>Ohne die Einstellungen ihres Projekts exportierte Gespräche (nur das Format „Bough“ behält sie): {num}.</translation>
+    </message>
+    <message>
+        <source>Enter both the price of prompt tokens and the price of answer tokens, or neither. Nothing was saved.</source>
+        <translation>Geben Sie den Preis der Token des Prompts und den der Token der Antwort an oder keinen von beiden. Es wurde nichts gespeichert.</translation>
+    </message>
+    <message>
+        <source>Everything in the record is unchanged, but the log-probability of the stored token was {then} and is {now} now. This computer or a library computes differently.</source>
+        <translation>Alles in der Aufzeichnung ist unverändert, aber die Log-Wahrscheinlichkeit des gespeicherten Tokens war {then} und ist jetzt {now}. Dieser Computer oder eine Bibliothek rechnet anders.</translation>
+    </message>
+    <message>
+        <source>Hooks need a model on this computer. Turn them off for this answer, or choose another model.</source>
+        <translation>Hooks brauchen ein Modell auf diesem Computer. Schalten Sie sie für diese Antwort aus, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>Hooks that were not imported, because different hooks have the same names: {names}.</source>
+        <translation>Nicht importierte Hooks, weil andere Hooks dieselben Namen haben: {names}.</translation>
+    </message>
+    <message>
+        <source>Messages exported without the name of their branch, their star or their pin, because training records have no field for them: {num}.</source>
+        <translation>Nachrichten ohne den Namen ihres Zweigs, ihren Stern oder ihre Anheftung exportiert, weil Trainingsdaten kein Feld dafür haben: {num}.</translation>
+    </message>
+    <message>
+        <source>Messages joined with the previous message, because chat templates require questions and answers to alternate: {num}.</source>
+        <translation>Nachrichten mit der vorigen verbunden, weil Chatvorlagen verlangen, dass Fragen und Antworten sich abwechseln: {num}.</translation>
+    </message>
+    <message>
+        <source>Models of servers can only answer conversations. Choose a model on this computer to continue a text.</source>
+        <translation>Modelle von Servern können nur Gespräche beantworten. Wählen Sie ein Modell auf diesem Computer, um einen Text fortzusetzen.</translation>
+    </message>
+    <message>
+        <source>Models of servers support only JSON schemas as answer formats.</source>
+        <translation>Modelle von Servern unterstützen als Antwortformat nur JSON-Schemas.</translation>
+    </message>
+    <message>
+        <source>Models of servers support only JSON schemas as answer formats. Choose another format, or a model on this computer.</source>
+        <translation>Modelle von Servern unterstützen als Antwortformat nur JSON-Schemas. Wählen Sie ein anderes Format oder ein Modell auf diesem Computer.</translation>
+    </message>
+    <message>
+        <source>Notes left out, because training records have no field for them: {num}.</source>
+        <translation>Notizen weggelassen, weil Trainingsdaten kein Feld für sie haben: {num}.</translation>
+    </message>
+    <message>
+        <source>Pictures and files exported only by name, without their content: {num}.</source>
+        <translation>Bilder und Dateien nur mit ihrem Namen exportiert, ohne ihren Inhalt: {num}.</translation>
+    </message>
+    <message>
+        <source>Pictures and files left out, because training records contain only text: {num}.</source>
+        <translation>Bilder und Dateien weggelassen, weil Trainingsdaten nur Text enthalten: {num}.</translation>
+    </message>
+    <message>
+        <source>Settings of the project “{name}” are invalid and not used: {names}. They could not be copied to a file ({error}), so they stay in the database until you change the project.</source>
+        <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}. Sie konnten nicht in eine Datei kopiert werden ({error}) und bleiben deshalb in der Datenbank, bis Sie das Projekt ändern.</translation>
+    </message>
+    <message>
+        <source>The address contains a password, which would be stored in a file. Enter it as the key instead.</source>
+        <translation>Die Adresse enthält ein Passwort, das in einer Datei gespeichert würde. Geben Sie es stattdessen als Schlüssel ein.</translation>
+    </message>
+    <message>
+        <source>The best model of this list; quick for its size, but it needs much memory.</source>
+        <translation>Das beste Modell dieser Liste; schnell für seine Größe, braucht aber viel Arbeitsspeicher.</translation>
+    </message>
+    <message>
+        <source>The connection to {server} was lost before the end of the answer. The text so far is kept. Ask again when the server can be reached.</source>
+        <translation>Die Verbindung zu {server} brach vor dem Ende der Antwort ab. Der bisherige Text bleibt erhalten. Fragen Sie noch einmal, sobald der Server erreichbar ist.</translation>
+    </message>
+    <message>
+        <source>The disk did not store the changes of {path} ({error}). Check the disk.</source>
+        <translation>Der Datenträger hat die Änderungen an {path} nicht gespeichert ({error}). Prüfen Sie den Datenträger.</translation>
+    </message>
+    <message>
+        <source>The export of “{name}” may have gaps. {problem} Other messages with similar problems: {num_more}.</source>
+        <translation>Der Export von „{name}“ kann Lücken haben. {problem} Weitere Nachrichten mit ähnlichen Problemen: {num_more}.</translation>
+    </message>
+    <message>
+        <source>The file {path} is missing or empty, but its log {log} exists and may contain conversations. Nothing was changed. Put the file back. To begin without conversations, move the log away.</source>
+        <translation>Die Datei {path} fehlt oder ist leer, aber ihr Protokoll {log} existiert und kann Gespräche enthalten. Es wurde nichts geändert. Legen Sie die Datei zurück. Um ohne Gespräche zu beginnen, verschieben Sie das Protokoll an einen anderen Ort.</translation>
+    </message>
+    <message>
+        <source>The identity of {server} could not be verified, so nothing was sent ({error}). Correct the server&apos;s certificate, or the address.</source>
+        <translation>Die Identität von {server} konnte nicht bestätigt werden, daher wurde nichts gesendet ({error}). Korrigieren Sie das Zertifikat des Servers oder die Adresse.</translation>
+    </message>
+    <message>
+        <source>The instructions or files of “{name}” have changed since this branch began. The branch keeps the old ones.</source>
+        <translation>Die Anweisungen oder Dateien von „{name}“ haben sich geändert, seit dieser Zweig begann. Der Zweig behält die alten.</translation>
+    </message>
+    <message>
+        <source>The model has nothing to add: it ended the answer at the place where you continued it. Nothing was changed. Edit the end of the answer, or continue from an earlier place in it.</source>
+        <translation>Das Modell hat nichts hinzuzufügen: Es hat die Antwort dort beendet, wo Sie sie fortgesetzt haben. Es wurde nichts geändert. Bearbeiten Sie das Ende der Antwort, oder setzen Sie sie von einer früheren Stelle aus fort.</translation>
     </message>
     <message>
         <source>The model&apos;s context ends at token {position}.</source>
@@ -5723,6 +5923,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Prozess für die Chatvorlage des Modells konnte nicht gestartet werden: {reason}. Schließen Sie andere Programme, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
+        <source>The process that checks the server stopped unexpectedly. Nothing was added. Try again.</source>
+        <translation>Der Prozess, der den Server prüft, wurde unerwartet beendet. Es wurde nichts hinzugefügt. Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
         <source>The prompt has {num_tokens} tokens now and had {num_before} before: a message above the answer, the chat template, or its options have changed.</source>
         <translation>Der Prompt hat jetzt {num_tokens} Token und hatte zuvor {num_before}: Eine Nachricht über der Antwort, die Chatvorlage oder deren Optionen haben sich geändert.</translation>
     </message>
@@ -5745,6 +5949,18 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>The settings can&apos;t be read ({error}), so all have their defaults. The file is kept as {file}.</source>
         <translation>Die Einstellungen können nicht gelesen werden ({error}), daher gelten die Standardwerte. Die Datei bleibt als {file} erhalten.</translation>
+    </message>
+    <message>
+        <source>The settings were imported. The previous settings are kept in {file}.</source>
+        <translation>Die Einstellungen wurden importiert. Die bisherigen sind in {file} aufbewahrt.</translation>
+    </message>
+    <message>
+        <source>The system prompt of this conversation offers tools, which only models on this computer can call here. Choose one of them.</source>
+        <translation>Der Systemprompt dieses Gesprächs bietet Tools an, die hier nur Modelle auf diesem Computer aufrufen können. Wählen Sie eines davon.</translation>
+    </message>
+    <message>
+        <source>The token ids of a server&apos;s model are not known, so the probabilities of tokens can&apos;t be changed.</source>
+        <translation>Die Token-IDs eines Modells auf einem Server sind nicht bekannt, daher lassen sich die Wahrscheinlichkeiten der Token nicht ändern.</translation>
     </message>
     <message>
         <source>The token was {then} and is {now} now.</source>
@@ -5787,8 +6003,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Die Gewichte in {path} brauchen {weights_bytes}, aber dieser Computer hat nur {memory_bytes} Arbeitsspeicher. Wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
-        <source>The weights that wrote it are unknown.</source>
-        <translation>Die Gewichte, die sie geschrieben haben, sind unbekannt.</translation>
+        <source>“{text}” is not a price. A price is a number such as 0.25, for a million tokens.</source>
+        <translation>„{text}“ ist kein Preis. Ein Preis ist eine Zahl wie 0,25, für eine Million Token.</translation>
     </message>
     <message>
         <source>There is no answer because no model is running. Your message is kept. Open a model, then try again.</source>
@@ -5821,10 +6037,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>This answer format takes more than {seconds} seconds to read. Make it simpler or shorter.</source>
         <translation>Dieses Antwortformat zu lesen, dauert länger als {seconds} Sekunden. Vereinfachen oder kürzen Sie es.</translation>
-    </message>
-    <message>
-        <source>This is not an access token. Copy it whole from the page of your account.</source>
-        <translation>Das ist kein Zugriffstoken. Kopieren Sie es vollständig von der Seite Ihres Kontos.</translation>
     </message>
     <message>
         <source>This is not an answer of a model.</source>
@@ -5875,6 +6087,62 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Prompt wird jetzt in Blöcken von {num_tokens} Token gelesen, zuvor in Blöcken von {num_before}. Dabei wird anders gerundet.</translation>
     </message>
     <message>
+        <source>The weights that generated the answer are unknown.</source>
+        <translation>Die Gewichte, die die Antwort erzeugt haben, sind unbekannt.</translation>
+    </message>
+    <message>
+        <source>The weights, the configuration or the type of device is different.</source>
+        <translation>Die Gewichte, die Konfiguration oder der Gerätetyp sind anders.</translation>
+    </message>
+    <message>
+        <source>There is no valid.jsonl, because none of these conversations was selected for validation.</source>
+        <translation>Es gibt keine valid.jsonl, weil keines dieser Gespräche für die Validierung ausgewählt wurde.</translation>
+    </message>
+    <message>
+        <source>There is nothing to export: no branch here consists of one question and a finished answer. Choose branches as lines.</source>
+        <translation>Es gibt nichts zu exportieren: Kein Zweig hier besteht aus einer Frage und einer fertigen Antwort. Wählen Sie Zweige als Zeilen.</translation>
+    </message>
+    <message>
+        <source>There is nothing to export: no message here matches these choices.</source>
+        <translation>Es gibt nichts zu exportieren: Keine Nachricht hier passt zu dieser Auswahl.</translation>
+    </message>
+    <message>
+        <source>This is not a key. Copy the whole key from the server&apos;s page. Nothing was added.</source>
+        <translation>Das ist kein Schlüssel. Kopieren Sie den ganzen Schlüssel von der Seite des Servers. Es wurde nichts hinzugefügt.</translation>
+    </message>
+    <message>
+        <source>This is not an access token. Copy the whole token from the page of your account.</source>
+        <translation>Das ist kein Zugriffstoken. Kopieren Sie das ganze Token von der Seite Ihres Kontos.</translation>
+    </message>
+    <message>
+        <source>This is not the address of a server. An address looks like http://localhost:8080/v1. Nothing was added.</source>
+        <translation>Das ist keine Adresse eines Servers. Eine Adresse sieht aus wie http://localhost:8080/v1. Es wurde nichts hinzugefügt.</translation>
+    </message>
+    <message>
+        <source>This process runs only models of servers. Set `endpoint`.</source>
+        <translation>Dieser Prozess nutzt nur Modelle von Servern. Geben Sie `endpoint` an.</translation>
+    </message>
+    <message>
+        <source>This process runs only models on this computer. Start a process for endpoints, then try again.</source>
+        <translation>Dieser Prozess nutzt nur Modelle auf diesem Computer. Starten Sie einen Prozess für Endpunkte, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>This server can&apos;t continue the beginning of an answer. The text is kept. Ask again for a new answer, or choose a model on this computer to continue it.</source>
+        <translation>Dieser Server kann den Anfang einer Antwort nicht fortsetzen. Der Text bleibt erhalten. Fragen Sie noch einmal, um eine neue Antwort zu erhalten, oder wählen Sie ein Modell auf diesem Computer, um sie fortzusetzen.</translation>
+    </message>
+    <message>
+        <source>Unsent text or settings of a conversation are invalid and not used: {names}. They could not be copied to a file ({error}), so they stay in the database until you type in this conversation.</source>
+        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Sie konnten nicht in eine Datei kopiert werden ({error}) und bleiben deshalb in der Datenbank, bis Sie in diesem Gespräch etwas eingeben.</translation>
+    </message>
+    <message>
+        <source>Write a date after “{key}:”, as in {key}:2026-01-31.</source>
+        <translation>Schreiben Sie hinter „{key}:“ ein Datum, etwa {key}:2026-01-31.</translation>
+    </message>
+    <message>
+        <source>`{key}` occurs twice</source>
+        <translation>`{key}` kommt zweimal vor</translation>
+    </message>
+    <message>
         <source>circular links between messages, cut</source>
         <translation>Nachrichten, die im Kreis aufeinander folgen; der Kreis wird aufgetrennt</translation>
     </message>
@@ -5885,6 +6153,14 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>config.json in {path} says `{key}`: {number}, but the weight files hold {num_tensors} tensors. Download the model again, or choose another one.</source>
         <translation>In config.json in {path} steht `{key}`: {number}, die Gewichtsdateien enthalten aber {num_tensors} Tensoren. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>conversations of Gemini that were grouped by time, because the file does not name them</source>
+        <translation>Gespräche mit Gemini, nach der Zeit zusammengestellt, weil die Datei sie nicht benennt</translation>
+    </message>
+    <message>
+        <source>drafts that were not sent yet, left out</source>
+        <translation>noch nicht gesendete Entwürfe, weggelassen</translation>
     </message>
     <message>
         <source>empty messages, left out</source>
@@ -5917,6 +6193,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>it has an invalid time</source>
         <translation>hat eine ungültige Zeit</translation>
+    </message>
+    <message>
+        <source>it is a copy of Cherry Studio&apos;s own files; Bough reads only backups of Cherry Studio, which contain a data.json</source>
+        <translation>es ist eine Kopie der eigenen Dateien von Cherry Studio; Bough liest nur Sicherungen von Cherry Studio, die eine data.json enthalten</translation>
     </message>
     <message>
         <source>it is a device or a terminal, not a file</source>
@@ -5992,7 +6272,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>Closing other programs may help.</source>
-        <translation>Schließen Sie vielleicht andere Programme.</translation>
+        <translation>Vielleicht hilft es, andere Programme zu schließen.</translation>
     </message>
     <message>
         <source>Files whose content matches their hash: {num_files} ({hashed_bytes}).</source>
@@ -6083,10 +6363,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>So darf die Antwort nicht weitergehen: Das wäre kein gültiger Tool-Aufruf.</translation>
     </message>
     <message>
-        <source>The best of this list; quick for its size, but it needs much memory.</source>
-        <translation>Das beste dieser Liste; schnell für seine Größe, braucht aber viel Arbeitsspeicher.</translation>
-    </message>
-    <message>
         <source>The chat template of this model has no place for tools, so Bough described them in the system prompt. The model may call them less well.</source>
         <translation>Die Chatvorlage dieses Modells sieht keine Tools vor; Bough hat sie im Systemprompt beschrieben. Das Modell ruft sie vielleicht weniger zuverlässig auf.</translation>
     </message>
@@ -6116,7 +6392,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>The key in {variable} has characters that a request can&apos;t contain.</source>
-        <translation>Der Schlüssel in {variable} hat Zeichen, die eine Anfrage nicht enthalten kann.</translation>
+        <translation>Der Schlüssel in {variable} enthält Zeichen, die in einer Anfrage nicht erlaubt sind.</translation>
     </message>
     <message>
         <source>The local API can&apos;t be switched on, because its process could not be started ({error}). Close other programs, then switch it off and on again.</source>
@@ -6141,10 +6417,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights or its config.json are probably damaged. Download it again, or choose another model.</source>
         <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, daher wurde die Antwort beendet. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte oder seine config.json beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
-    </message>
-    <message>
-        <source>The model has nothing to add: it ended the answer where you continued it. Nothing was changed. Edit the end of the answer, or continue from an earlier place in it.</source>
-        <translation>Das Modell hat nichts hinzuzufügen: Es hat die Antwort dort beendet, wo Sie sie fortgesetzt haben. Es wurde nichts geändert. Bearbeiten Sie das Ende der Antwort, oder setzen Sie sie von einer früheren Stelle aus fort.</translation>
     </message>
     <message>
         <source>The model in {path} can&apos;t be loaded: {reason}. The cause is probably in its config.json: {numbers}. Download the model again, or choose another one.</source>
@@ -6176,11 +6448,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>The process that converted this model has ended. The finished weight files are kept. Resume the conversion.</source>
-        <translation>Der Prozess, der dieses Modell umwandelte, ist nicht mehr da. Die fertigen Gewichtsdateien bleiben erhalten. Setzen Sie die Umwandlung fort.</translation>
+        <translation>Der Prozess, der dieses Modell umgewandelt hat, ist beendet. Die fertigen Gewichtsdateien bleiben erhalten. Setzen Sie die Umwandlung fort.</translation>
     </message>
     <message>
         <source>The process that downloaded this model has ended. The part that has arrived is kept. Resume the download.</source>
-        <translation>Der Prozess, der dieses Modell herunterlud, ist nicht mehr da. Das schon Geladene bleibt erhalten. Setzen Sie den Download fort.</translation>
+        <translation>Der Prozess, der dieses Modell heruntergeladen hat, ist beendet. Das schon Geladene bleibt erhalten. Setzen Sie den Download fort.</translation>
     </message>
     <message>
         <source>The proxy does not let Bough reach {host} ({error}). Models on this computer can be used. Check HTTPS_PROXY and NO_PROXY, then try again.</source>
@@ -6203,16 +6475,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Antworten an andere Programme können nicht gemerkt werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
     </message>
     <message>
-        <source>Other hooks with these names are there, and stay: {names}.</source>
-        <translation>Andere Hooks mit diesen Namen sind schon da und bleiben: {names}.</translation>
-    </message>
-    <message>
         <source>Settings of the project “{name}” are invalid and not used: {names}.</source>
         <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}.</translation>
-    </message>
-    <message>
-        <source>Settings of the project “{name}” are invalid and not used: {names}. They stay in the store, as they could not be kept in a file ({error}). They are lost when you change the project.</source>
-        <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}. Sie bleiben in der Datenbank, weil sie nicht in einer Datei aufbewahrt werden konnten ({error}). Sie gehen verloren, wenn Sie das Projekt ändern.</translation>
     </message>
     <message>
         <source>Settings of the project “{name}” are invalid and were set aside: {names}. The others are used. The stored text is kept as {file}.</source>
@@ -6235,40 +6499,12 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Die Chatvorlage dieses Modells ändert Leerraum innerhalb von Nachrichten; das Modell hat nicht jedes Leerzeichen, jede Einrückung und jeden Zeilenumbruch gesehen. Die erste beginnt mit „{beginning}“.</translation>
     </message>
     <message>
-        <source>The file {path} is gone or empty, but its log {log} is there and may hold conversations. Nothing was changed. Put the file back. To begin without conversations, move the log away.</source>
-        <translation>Die Datei {path} fehlt oder ist leer, aber ihr Protokoll {log} ist da und kann Gespräche enthalten. Es wurde nichts geändert. Legen Sie die Datei zurück. Um ohne Gespräche zu beginnen, verschieben Sie das Protokoll an einen anderen Ort.</translation>
-    </message>
-    <message>
-        <source>The disk did not take what was written to {path} ({error}). Check the disk.</source>
-        <translation>Der Datenträger hat nicht angenommen, was in {path} geschrieben wurde ({error}). Prüfen Sie den Datenträger.</translation>
-    </message>
-    <message>
-        <source>A file has fewer lines than mlx-lm takes at once. Add --batch-size {num} there.</source>
-        <translation>Eine Datei hat weniger Zeilen, als mlx-lm auf einmal nimmt. Geben Sie dort --batch-size {num} an.</translation>
-    </message>
-    <message>
         <source>A filter of {server} ended this answer. The text so far is kept. Change the question, or choose another model.</source>
-        <translation>Ein Filter von {server} hat diese Antwort beendet. Der bisherige Text bleibt. Ändern Sie die Frage, oder wählen Sie ein anderes Modell.</translation>
-    </message>
-    <message>
-        <source>A server answers conversations only. Choose a model of this machine to continue a text.</source>
-        <translation>Ein Server beantwortet nur Unterhaltungen. Wählen Sie ein Modell dieses Computers, um einen Text fortzusetzen.</translation>
-    </message>
-    <message>
-        <source>A server knows only JSON schemas as answer formats.</source>
-        <translation>Ein Server kennt als Antwortformat nur JSON-Schemas.</translation>
-    </message>
-    <message>
-        <source>A server knows only JSON schemas as answer formats. Choose another format, or a model of this machine.</source>
-        <translation>Ein Server kennt als Antwortformat nur JSON-Schemas. Wählen Sie ein anderes Format oder ein Modell dieses Computers.</translation>
-    </message>
-    <message>
-        <source>All of these conversations are for validation by their ids; train.jsonl has them instead.</source>
-        <translation>Alle diese Unterhaltungen sind nach ihren Kennungen zum Validieren; stattdessen enthält sie train.jsonl.</translation>
+        <translation>Ein Filter von {server} hat diese Antwort beendet. Der bisherige Text bleibt erhalten. Ändern Sie die Frage, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>Answers left out, because lines of this kind have no field for tool calls: {num}.</source>
-        <translation>Antworten weggelassen, weil solche Zeilen kein Feld für Werkzeugaufrufe haben: {num}.</translation>
+        <translation>Antworten weggelassen, weil solche Zeilen kein Feld für Tool-Aufrufe haben: {num}.</translation>
     </message>
     <message>
         <source>Answers left out, because there is no question before them: {num}.</source>
@@ -6276,11 +6512,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>Answers left out, because they are stopped, cut off, failed or empty: {num}.</source>
-        <translation>Antworten weggelassen, weil sie angehalten, abgeschnitten, fehlgeschlagen oder leer sind: {num}.</translation>
-    </message>
-    <message>
-        <source>Answers without their reasoning, because lines of this kind have no field for it: {num}.</source>
-        <translation>Antworten ohne ihr Nachdenken, weil solche Zeilen kein Feld dafür haben: {num}.</translation>
+        <translation>Antworten weggelassen, weil sie gestoppt, abgeschnitten, fehlgeschlagen oder leer sind: {num}.</translation>
     </message>
     <message>
         <source>Banned phrases: takes back a banned phrase before it is complete, and continues differently.</source>
@@ -6295,14 +6527,6 @@ Compares text, not tokens, and ignores case. A phrase may begin inside a word. O
 Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
     <message>
-        <source>Bough does not know this database; its tables are {names}</source>
-        <translation>Bough kennt diese Datenbank nicht; ihre Tabellen sind {names}</translation>
-    </message>
-    <message>
-        <source>Bough does not know this format; its fields are {names}</source>
-        <translation>Bough kennt dieses Format nicht; seine Felder sind {names}</translation>
-    </message>
-    <message>
         <source>Bough keeps at most {num} servers. Remove one, then add this one.</source>
         <translation>Bough merkt sich höchstens {num} Server. Entfernen Sie einen, und fügen Sie dann diesen hinzu.</translation>
     </message>
@@ -6311,32 +6535,16 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Bough behält die Einstellungen von höchstens {limit} Modellen. Die ältesten, die von {names}, wurden entfernt.</translation>
     </message>
     <message>
-        <source>Branches left out, because a line of this kind holds one question and one answer in words: {num}.</source>
-        <translation>Zweige weggelassen, weil eine solche Zeile eine Frage und eine Antwort in Worten enthält: {num}.</translation>
-    </message>
-    <message>
         <source>Conversations left out, because they have nothing for this format: {num} ({names}).</source>
-        <translation>Ausgelassene Gespräche, weil sie nichts für dieses Format enthalten: {num} ({names}).</translation>
-    </message>
-    <message>
-        <source>Enter the price of the prompt&apos;s tokens and that of the answer&apos;s, or neither. Nothing was saved.</source>
-        <translation>Geben Sie den Preis der Token des Prompts und den der Antwort an, oder keinen von beiden. Es wurde nichts gespeichert.</translation>
-    </message>
-    <message>
-        <source>Hooks need a model of this machine. Turn them off for this answer, or choose another model.</source>
-        <translation>Hooks brauchen ein Modell dieses Computers. Schalten Sie sie für diese Antwort aus, oder wählen Sie ein anderes Modell.</translation>
+        <translation>Gespräche weggelassen, weil sie nichts für dieses Format enthalten: {num} ({names}).</translation>
     </message>
     <message>
         <source>It runs on {host}. Conversations with it are sent there.</source>
-        <translation>Es läuft auf {host}. Unterhaltungen mit ihm werden dorthin gesendet.</translation>
+        <translation>Es läuft auf {host}. Gespräche mit ihm werden dorthin gesendet.</translation>
     </message>
     <message>
         <source>Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or export them as Markdown.</source>
-        <translation>Die Seiten brauchen mehr als {limit_bytes} Speicher. Es wurde nichts geschrieben. Wählen Sie weniger Nachrichten, oder exportieren Sie sie als Markdown.</translation>
-    </message>
-    <message>
-        <source>Messages joined with the one before, because chat templates demand that questions and answers alternate: {num}.</source>
-        <translation>Nachrichten mit der vorigen verbunden, weil Chat-Vorlagen verlangen, dass Fragen und Antworten abwechseln: {num}.</translation>
+        <translation>Das Erstellen der Seiten braucht mehr als {limit_bytes} Arbeitsspeicher. Es wurde nichts geschrieben. Wählen Sie weniger Nachrichten, oder exportieren Sie sie als Markdown.</translation>
     </message>
     <message>
         <source>Models whose settings were not imported, because Bough keeps those of at most {limit}: {num_models}.</source>
@@ -6359,10 +6567,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 `longest` (Token eines Vorkommens).</translation>
     </message>
     <message>
-        <source>Notes left out, because records for training have no place for them: {num}.</source>
-        <translation>Notizen weggelassen, weil Datensätze fürs Training keinen Platz für sie haben: {num}.</translation>
-    </message>
-    <message>
         <source>Presets that were not imported, because Bough keeps at most {limit}: {num_presets}.</source>
         <translation>Nicht importierte Profile, weil Bough höchstens {limit} behält: {num_presets}.</translation>
     </message>
@@ -6376,15 +6580,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>System texts left out, because chat templates allow them only at the beginning: {num}.</source>
-        <translation>Systemtexte weggelassen, weil Chat-Vorlagen sie nur am Anfang erlauben: {num}.</translation>
-    </message>
-    <message>
-        <source>The address holds a password, which would be kept in a file. Enter it as the key instead.</source>
-        <translation>Die Adresse enthält ein Passwort, das in einer Datei landen würde. Geben Sie es stattdessen als Schlüssel ein.</translation>
-    </message>
-    <message>
-        <source>The connection to {server} ended before the answer did. The text so far is kept. Ask again when the server can be reached.</source>
-        <translation>Die Verbindung zu {server} endete vor der Antwort. Der bisherige Text bleibt. Fragen Sie erneut, sobald der Server erreichbar ist.</translation>
+        <translation>Systemtexte weggelassen, weil Chatvorlagen sie nur am Anfang erlauben: {num}.</translation>
     </message>
     <message>
         <source>The document has only {num_pages} pages. Nothing was printed. Choose other pages.</source>
@@ -6399,10 +6595,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Der Export von „{name}“ kann Lücken haben. {problem}</translation>
     </message>
     <message>
-        <source>The export of “{name}” may have gaps. {problem} Other messages with such problems: {num_more}.</source>
-        <translation>Der Export von „{name}“ kann Lücken haben. {problem} Weitere Nachrichten mit solchen Problemen: {num_more}.</translation>
-    </message>
-    <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
     </message>
@@ -6413,14 +6605,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>The key of {server} can&apos;t be read: {why} Nothing was sent. Unlock the keyring, then choose the model again; or edit the endpoint, and name an environment variable in place of the key.</source>
         <translation>Der Schlüssel von {server} kann nicht gelesen werden: {why} Es wurde nichts gesendet. Entsperren Sie den Schlüsselbund und wählen Sie das Modell noch einmal; oder bearbeiten Sie den Endpunkt und nennen Sie statt des Schlüssels eine Umgebungsvariable.</translation>
-    </message>
-    <message>
-        <source>The numbers of a server&apos;s tokens are not known, so their probabilities can&apos;t be changed.</source>
-        <translation>Die Nummern der Token eines Servers sind nicht bekannt, daher lassen sich ihre Wahrscheinlichkeiten nicht ändern.</translation>
-    </message>
-    <message>
-        <source>The process that asks the server stopped unexpectedly. Nothing was added. Try again.</source>
-        <translation>Der Prozess, der den Server fragt, wurde unerwartet beendet. Es wurde nichts hinzugefügt. Versuchen Sie es erneut.</translation>
     </message>
     <message>
         <source>The process that makes the pages ended unexpectedly ({error}). Nothing was written. Try again, choose fewer messages, or export them as Markdown.</source>
@@ -6435,16 +6619,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Die Einstellungen konnten nicht in {file} geschrieben werden ({error}).</translation>
     </message>
     <message>
-        <source>The settings were imported. Those before are kept in {file}.</source>
-        <translation>Die Einstellungen wurden importiert. Die bisherigen sind in {file} aufbewahrt.</translation>
-    </message>
-    <message>
         <source>The settings, presets and hooks were exported to {file}.</source>
         <translation>Die Einstellungen, Profile und Hooks wurden nach {file} exportiert.</translation>
-    </message>
-    <message>
-        <source>The system prompt of this conversation offers tools, which only models of this machine can call here. Choose one of them.</source>
-        <translation>Der Systemprompt dieser Unterhaltung bietet Werkzeuge an, die hier nur Modelle dieses Computers aufrufen können. Wählen Sie eines davon.</translation>
     </message>
     <message>
         <source>The tokenizer of this model leaves out or replaces white space, so the model did not see every space, indent and line break.</source>
@@ -6479,32 +6655,16 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Es gibt gerade keinen Modellprozess. Versuchen Sie es gleich noch einmal.</translation>
     </message>
     <message>
-        <source>There is no valid.jsonl, because none of these conversations is for validation.</source>
-        <translation>Es gibt keine valid.jsonl, weil keine dieser Unterhaltungen zum Validieren ist.</translation>
-    </message>
-    <message>
         <source>There is nothing to export: the answers to compare call tools, or follow calls, for which Axolotl&apos;s pairs have no field. Choose branches as lines, or the folder for TRL.</source>
-        <translation>Es gibt nichts zu exportieren: Die Antworten zum Vergleich rufen Werkzeuge auf oder folgen auf Aufrufe, für die Axolotls Paare kein Feld haben. Wählen Sie Zweige als Zeilen, oder den Ordner für TRL.</translation>
+        <translation>Es gibt nichts zu exportieren: Die Antworten zum Vergleich rufen Tools auf oder folgen auf Aufrufe, für die Axolotls Paare kein Feld haben. Wählen Sie Zweige als Zeilen, oder den Ordner für TRL.</translation>
     </message>
     <message>
         <source>There is nothing to export: no question here has two finished answers to compare. Export the whole tree, or regenerate an answer first.</source>
         <translation>Es gibt nichts zu exportieren: Keine Frage hat hier zwei fertige Antworten zum Vergleich. Exportieren Sie den ganzen Baum, oder erzeugen Sie zuerst eine Antwort neu.</translation>
     </message>
     <message>
-        <source>A server continues the text of an answer only, not a chosen token or reasoning. The text is kept. Continue it from another place, or choose a model of this machine.</source>
-        <translation>Ein Server setzt nur den Text einer Antwort fort, kein gewähltes Token und kein Nachdenken. Der Text bleibt erhalten. Setzen Sie ihn an einer anderen Stelle fort, oder wählen Sie ein Modell dieses Rechners.</translation>
-    </message>
-    <message>
-        <source>A server keeps to an answer format from the beginning of an answer only. The text is kept. Remove the format to continue this answer, or ask again.</source>
-        <translation>Ein Server hält ein Antwortformat nur vom Anfang einer Antwort an ein. Der Text bleibt erhalten. Entfernen Sie das Format, um diese Antwort fortzusetzen, oder fragen Sie noch einmal.</translation>
-    </message>
-    <message>
         <source>Bough stopped unexpectedly. What you wrote is kept. A report is on this computer, and is sent nowhere.</source>
         <translation>Bough wurde unerwartet beendet. Was Sie geschrieben haben, ist erhalten. Ein Bericht liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
-    </message>
-    <message>
-        <source>Conversations without the settings of their project, which only the format “Bough” keeps: {num}.</source>
-        <translation>Unterhaltungen ohne die Einstellungen ihres Projekts, die nur das Format „Bough“ behält: {num}.</translation>
     </message>
     <message>
         <source>Everything is in {file}. Take it to the other computer and read it there.</source>
@@ -6527,20 +6687,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Der Modellprozess wurde unerwartet beendet ({how}). Ein Bericht darüber liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
     </message>
     <message>
-        <source>There is nothing to export: there are no messages here with these choices.</source>
-        <translation>Es gibt nichts zu exportieren: Mit dieser Auswahl gibt es hier keine Nachrichten.</translation>
-    </message>
-    <message>
         <source>There is nothing to export: there is no finished answer to a question here.</source>
         <translation>Es gibt nichts zu exportieren: Hier gibt es keine fertige Antwort auf eine Frage.</translation>
-    </message>
-    <message>
-        <source>This is no address of a server. It looks like http://localhost:8080/v1. Nothing was added.</source>
-        <translation>Das ist keine Adresse eines Servers. Sie sieht aus wie http://localhost:8080/v1. Es wurde nichts hinzugefügt.</translation>
-    </message>
-    <message>
-        <source>This is no key. Copy it whole from the server&apos;s page. Nothing was added.</source>
-        <translation>Das ist kein Schlüssel. Kopieren Sie ihn ganz von der Seite des Servers. Es wurde nichts hinzugefügt.</translation>
     </message>
     <message>
         <source>This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
@@ -6575,28 +6723,16 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier aber nur {total_bytes} verwenden. Es wurde nicht geladen.</translation>
     </message>
     <message>
-        <source>This process runs models of servers only. Name an `endpoint`.</source>
-        <translation>Dieser Prozess nutzt nur Modelle von Servern. Nennen Sie einen `endpoint`.</translation>
-    </message>
-    <message>
-        <source>This process runs models of this machine. Start one for endpoints, then try again.</source>
-        <translation>Dieser Prozess nutzt Modelle dieses Computers. Starten Sie einen für Endpunkte, und versuchen Sie es erneut.</translation>
-    </message>
-    <message>
-        <source>This server can&apos;t continue the beginning of an answer. The text is kept. Ask again for a new answer, or choose a model of this machine to continue it.</source>
-        <translation>Dieser Server kann den Anfang einer Antwort nicht fortsetzen. Der Text bleibt. Fragen Sie erneut nach einer neuen Antwort, oder wählen Sie ein Modell dieses Computers, um sie fortzusetzen.</translation>
-    </message>
-    <message>
         <source>This system&apos;s keyring is locked or can&apos;t be used ({error}).</source>
         <translation>Der Schlüsselbund dieses Systems ist gesperrt oder nicht benutzbar ({error}).</translation>
     </message>
     <message>
         <source>This was cancelled. Ask again if you need it.</source>
-        <translation>Dies wurde abgebrochen. Fragen Sie erneut, wenn Sie es brauchen.</translation>
+        <translation>Dies wurde abgebrochen. Fragen Sie noch einmal, wenn Sie es brauchen.</translation>
     </message>
     <message>
         <source>Tool calls without a result, and results without a call, left out: {num}.</source>
-        <translation>Werkzeugaufrufe ohne Ergebnis und Ergebnisse ohne Aufruf weggelassen: {num}.</translation>
+        <translation>Tool-Aufrufe ohne Ergebnis und Ergebnisse ohne Aufruf weggelassen: {num}.</translation>
     </message>
     <message>
         <source>Uncertain pause: when the model is unsure about a token, chooses that token again at a lower temperature.
@@ -6613,16 +6749,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}.</translation>
     </message>
     <message>
-        <source>Unsent text or settings of a conversation are invalid and not used: {names}. They stay in the store, as they could not be kept in a file ({error}). They are lost when you type in this conversation.</source>
-        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Sie bleiben in der Datenbank, weil sie nicht in einer Datei aufbewahrt werden konnten ({error}). Sie gehen verloren, wenn Sie in diesem Gespräch etwas eingeben.</translation>
-    </message>
-    <message>
         <source>Unsent text or settings of a conversation are invalid and were set aside: {names}. The others are used. The stored text is kept as {file}.</source>
         <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Die übrigen gelten. Der gespeicherte Text bleibt als {file} erhalten.</translation>
-    </message>
-    <message>
-        <source>Write a date behind “{key}:”, as in {key}:2026-01-31.</source>
-        <translation>Schreiben Sie hinter „{key}:“ ein Datum, etwa {key}:2026-01-31.</translation>
     </message>
     <message>
         <source>`{key}` has an unknown type ({kind})</source>
@@ -6635,10 +6763,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>`{key}` is a list of an unknown type ({kind})</source>
         <translation>`{key}` ist eine Liste eines unbekannten Typs ({kind})</translation>
-    </message>
-    <message>
-        <source>`{key}` is there twice</source>
-        <translation>`{key}` kommt zweimal vor</translation>
     </message>
     <message>
         <source>a name has {length} characters</source>
@@ -6657,10 +6781,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Chat-Datensätze oder Nachrichten mit anderen Feldern, weggelassen ({names})</translation>
     </message>
     <message>
-        <source>conversations of Gemini put together by time, because the file does not name them</source>
-        <translation>Unterhaltungen mit Gemini, nach der Zeit zusammengestellt, weil die Datei sie nicht benennt</translation>
-    </message>
-    <message>
         <source>encrypted thoughts and summaries of Codex, left out</source>
         <translation>verschlüsselte Gedanken und Zusammenfassungen von Codex, weggelassen</translation>
     </message>
@@ -6675,10 +6795,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>it holds {found} of {count} layers</source>
         <translation>sie enthält {found} von {count} Schichten</translation>
-    </message>
-    <message>
-        <source>it is a copy of Cherry Studio&apos;s own files, and Bough reads only its backups with a data.json</source>
-        <translation>es ist eine Kopie der eigenen Dateien von Cherry Studio, und Bough liest nur dessen Sicherungen mit einer data.json</translation>
     </message>
     <message>
         <source>it is a web page, but not a record of activity from Google Takeout</source>
@@ -6749,10 +6865,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ihr Kopf ist zu lang</translation>
     </message>
     <message>
-        <source>its program has not ended a change; open it with that program once, then import it</source>
-        <translation>ihr Programm hat eine Änderung nicht beendet; öffnen Sie sie einmal mit diesem Programm und importieren Sie sie dann</translation>
-    </message>
-    <message>
         <source>its program is changing it; close that program, then import it</source>
         <translation>ihr Programm ändert sie gerade; schließen Sie dieses Programm und importieren Sie sie dann</translation>
     </message>
@@ -6777,20 +6889,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ihr Vokabular ist unvollständig</translation>
     </message>
     <message>
-        <source>its “{name}” is no plain table, so Bough does not read it</source>
-        <translation>ihr „{name}“ ist keine einfache Tabelle, darum liest Bough es nicht</translation>
-    </message>
-    <message>
         <source>layer {number} lacks {name}</source>
         <translation>der Schicht {number} fehlt {name}</translation>
-    </message>
-    <message>
-        <source>lines of Claude Code that are no messages, left out</source>
-        <translation>Zeilen von Claude Code, die keine Nachrichten sind, weggelassen</translation>
-    </message>
-    <message>
-        <source>lines of Codex that are no messages, left out</source>
-        <translation>Zeilen von Codex, die keine Nachrichten sind, weggelassen</translation>
     </message>
     <message>
         <source>lines of llama.cpp that are no messages, left out</source>
@@ -6803,10 +6903,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>loading the model ({stage})</source>
         <translation>Laden des Modells ({stage})</translation>
-    </message>
-    <message>
-        <source>marks of sources and pictures that the file does not contain, left out</source>
-        <translation>Zeichen für Quellen und Bilder, die die Datei nicht enthält, weggelassen</translation>
     </message>
     <message>
         <source>message {id} can&apos;t be read ({error})</source>
@@ -6831,10 +6927,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>messages that gained parts in the file after they were answered, kept as they are here</source>
         <translation>Nachrichten, die in der Datei Teile bekamen, nachdem sie beantwortet wurden; sie bleiben, wie sie hier sind</translation>
-    </message>
-    <message>
-        <source>messages that only Open WebUI&apos;s table of messages has, taken from there</source>
-        <translation>Nachrichten, die nur in der Nachrichtentabelle von Open WebUI stehen, von dort übernommen</translation>
     </message>
     <message>
         <source>messages whose parent is not in the file, moved to the top</source>
@@ -6889,10 +6981,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Einträge von Gemini, deren Zeit sich nicht lesen lässt</translation>
     </message>
     <message>
-        <source>records of other activity than with Gemini, left out</source>
-        <translation>Einträge anderer Aktivitäten als mit Gemini, weggelassen</translation>
-    </message>
-    <message>
         <source>running the hook “{hook}”</source>
         <translation>Ausführen des Hooks „{hook}“</translation>
     </message>
@@ -6925,10 +7013,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Schlagwörter von Open WebUI, weggelassen</translation>
     </message>
     <message>
-        <source>texts that were not sent yet, left out</source>
-        <translation>noch nicht gesendete Texte, weggelassen</translation>
-    </message>
-    <message>
         <source>the archive is incomplete or damaged</source>
         <translation>das Archiv ist unvollständig oder beschädigt</translation>
     </message>
@@ -6951,10 +7035,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>the tensor {name} is not aligned</source>
         <translation>der Tensor {name} ist nicht ausgerichtet</translation>
-    </message>
-    <message>
-        <source>the tensor {name} is there twice</source>
-        <translation>der Tensor {name} kommt zweimal vor</translation>
     </message>
     <message>
         <source>the tensor {name} overlaps another one</source>
@@ -6982,47 +7062,23 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{server} can&apos;t be reached. Your message is kept. Check the address and the network, and whether the server runs; then ask again.</source>
-        <translation>{server} ist nicht erreichbar. Ihre Nachricht bleibt erhalten. Prüfen Sie die Adresse, das Netz und ob der Server läuft; fragen Sie dann erneut.</translation>
-    </message>
-    <message>
-        <source>{server} could not prove who it is, so nothing was sent ({error}). Correct the server&apos;s certificate, or the address.</source>
-        <translation>{server} konnte sich nicht ausweisen, daher wurde nichts gesendet ({error}). Berichtigen Sie das Zertifikat des Servers oder die Adresse.</translation>
+        <translation>{server} ist nicht erreichbar. Ihre Nachricht bleibt erhalten. Prüfen Sie die Adresse, das Netz und ob der Server läuft; fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>{server} does not end its answer, so Bough stopped reading. The text so far is kept. Set a limit for the length of answers, then ask again.</source>
-        <translation>{server} beendet seine Antwort nicht, daher liest Bough nicht weiter. Der bisherige Text bleibt. Begrenzen Sie die Länge der Antworten, und fragen Sie dann erneut.</translation>
-    </message>
-    <message>
-        <source>{server} does not keep to JSON schemas: this answer is no JSON. The text is kept. Remove the answer format, or choose another model.</source>
-        <translation>{server} hält sich nicht an JSON-Schemas: Diese Antwort ist kein JSON. Der Text bleibt. Entfernen Sie das Antwortformat, oder wählen Sie ein anderes Modell.</translation>
+        <translation>{server} beendet seine Antwort nicht, daher liest Bough nicht weiter. Der bisherige Text bleibt erhalten. Begrenzen Sie die Länge der Antworten, und fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>{server} does not know the model “{model}”, or there is no such API at this address: {text}. Choose another model, or correct the address, which usually ends in /v1.</source>
-        <translation>{server} kennt das Modell „{model}“ nicht, oder unter dieser Adresse gibt es keine solche API: {text}. Wählen Sie ein anderes Modell, oder berichtigen Sie die Adresse, die meist auf /v1 endet.</translation>
-    </message>
-    <message>
-        <source>{server} does not speak OpenAI&apos;s API: its list of models can&apos;t be read. Check the address, which usually ends in /v1.</source>
-        <translation>{server} spricht nicht die API von OpenAI: Die Liste der Modelle ist nicht lesbar. Prüfen Sie die Adresse, die meist auf /v1 endet.</translation>
-    </message>
-    <message>
-        <source>{server} does not stream its answers, so Bough can&apos;t show them as they grow. Switch on streaming there, or use another server.</source>
-        <translation>{server} überträgt Antworten nicht stückweise, daher kann Bough sie nicht zeigen, während sie entstehen. Schalten Sie dort das Streaming ein, oder nutzen Sie einen anderen Server.</translation>
-    </message>
-    <message>
-        <source>{server} ended this answer because of an error that it does not name. The text so far is kept. Ask again.</source>
-        <translation>{server} hat diese Antwort wegen eines Fehlers beendet, den der Server nicht nennt. Der bisherige Text bleibt. Fragen Sie erneut.</translation>
-    </message>
-    <message>
-        <source>{server} has an error of its own ({status}): {text}. Your message is kept. Ask again later.</source>
-        <translation>{server} hat selbst einen Fehler ({status}): {text}. Ihre Nachricht bleibt erhalten. Fragen Sie später erneut.</translation>
+        <translation>{server} kennt das Modell „{model}“ nicht, oder unter dieser Adresse gibt es keine solche API: {text}. Wählen Sie ein anderes Modell, oder korrigieren Sie die Adresse, die meist auf /v1 endet.</translation>
     </message>
     <message>
         <source>{server} has sent nothing for {seconds} seconds. The text so far is kept. Check whether the server still works, then ask again.</source>
-        <translation>{server} hat seit {seconds} Sekunden nichts gesendet. Der bisherige Text bleibt. Prüfen Sie, ob der Server noch arbeitet, und fragen Sie dann erneut.</translation>
+        <translation>{server} hat seit {seconds} Sekunden nichts gesendet. Der bisherige Text bleibt erhalten. Prüfen Sie, ob der Server noch arbeitet, und fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>{server} lists no model. Load one there, then try again.</source>
-        <translation>{server} nennt kein Modell. Laden Sie dort eines, und versuchen Sie es erneut.</translation>
+        <translation>{server} nennt kein Modell. Laden Sie dort eines, und versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>{server} no longer has the model “{model}”. Choose another model.</source>
@@ -7030,47 +7086,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{server} refused the key. Your message is kept. Enter a valid key in the Models window, then ask again.</source>
-        <translation>{server} hat den Schlüssel abgelehnt. Ihre Nachricht bleibt erhalten. Geben Sie im Fenster „Modelle“ einen gültigen Schlüssel ein, und fragen Sie dann erneut.</translation>
-    </message>
-    <message>
-        <source>{server} refused the request ({status}): {text}. Your message is kept. Change what it names, then ask again.</source>
-        <translation>{server} hat die Anfrage abgelehnt ({status}): {text}. Ihre Nachricht bleibt erhalten. Ändern Sie, was der Server nennt, und fragen Sie dann erneut.</translation>
+        <translation>{server} hat den Schlüssel abgelehnt. Ihre Nachricht bleibt erhalten. Geben Sie im Fenster „Modelle“ einen gültigen Schlüssel ein, und fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>{server} reported an error in the middle of the answer: {text}. The text so far is kept. Ask again.</source>
-        <translation>{server} hat mitten in der Antwort einen Fehler gemeldet: {text}. Der bisherige Text bleibt. Fragen Sie erneut.</translation>
-    </message>
-    <message>
-        <source>{server} sends requests on to another address, which Bough does not follow, because your messages go only where you said. Enter the other address if you trust it.</source>
-        <translation>{server} leitet Anfragen an eine andere Adresse weiter. Bough folgt dem nicht, weil Ihre Nachrichten nur dorthin gehen, wohin Sie wollen. Geben Sie die andere Adresse ein, wenn Sie ihr vertrauen.</translation>
-    </message>
-    <message>
-        <source>{server} sent an event that can&apos;t be read ({error}). The text so far is kept. Check whether the server speaks OpenAI&apos;s API.</source>
-        <translation>{server} hat ein Ereignis gesendet, das nicht lesbar ist ({error}). Der bisherige Text bleibt. Prüfen Sie, ob der Server die API von OpenAI spricht.</translation>
+        <translation>{server} hat mitten in der Antwort einen Fehler gemeldet: {text}. Der bisherige Text bleibt erhalten. Fragen Sie noch einmal.</translation>
     </message>
     <message>
         <source>{server} sent more than {limit_bytes} without an end, so Bough stopped reading. The text so far is kept. Check the server, then ask again.</source>
-        <translation>{server} hat mehr als {limit_bytes} ohne ein Ende gesendet, daher liest Bough nicht weiter. Der bisherige Text bleibt. Prüfen Sie den Server, und fragen Sie dann erneut.</translation>
-    </message>
-    <message>
-        <source>{server} sent something that is no JSON object, so it can&apos;t be read: {text}. The text so far is kept. Check the address, which usually ends in /v1.</source>
-        <translation>{server} hat etwas gesendet, das kein JSON-Objekt und daher nicht lesbar ist: {text}. Der bisherige Text bleibt. Prüfen Sie die Adresse, die meist auf /v1 endet.</translation>
-    </message>
-    <message>
-        <source>{server} was asked too often, and does not say when it can be asked again: {text}. Your message is kept. Ask again in a minute.</source>
-        <translation>{server} wurde zu oft gefragt und sagt nicht, wann wieder gefragt werden kann: {text}. Ihre Nachricht bleibt erhalten. Fragen Sie in einer Minute erneut.</translation>
-    </message>
-    <message>
-        <source>{server} was asked too often, and wants to be asked again in {seconds} seconds: {text}. Your message is kept.</source>
-        <translation>{server} wurde zu oft gefragt und will in {seconds} Sekunden wieder gefragt werden: {text}. Ihre Nachricht bleibt erhalten.</translation>
+        <translation>{server} hat mehr als {limit_bytes} ohne ein Ende gesendet, daher liest Bough nicht weiter. Der bisherige Text bleibt erhalten. Prüfen Sie den Server, und fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>{server} was removed, but its key is still in the keyring: {why} Unlock the keyring, and delete the entry “{entry}” of Bough there.</source>
         <translation>{server} wurde entfernt, aber sein Schlüssel liegt noch im Schlüsselbund: {why} Entsperren Sie den Schlüsselbund und löschen Sie dort den Eintrag „{entry}“ von Bough.</translation>
-    </message>
-    <message>
-        <source>“{text}” is no price. A price is a number such as 0.25, for a million tokens.</source>
-        <translation>„{text}“ ist kein Preis. Ein Preis ist eine Zahl wie 0,25, für eine Million Token.</translation>
     </message>
     <message>
         <source>“{typed}” is not a date that can be searched for, so nothing was searched. Write the year, the month and the day, as in {key}:2026-01-31. To find the text itself, put it in quotation marks.</source>
@@ -7153,6 +7181,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file} kann nicht geschrieben werden ({error}). Es wurde nichts geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
     </message>
     <message>
+        <source>{file} contains a hook with an invalid name (“{name}”). Nothing was changed.</source>
+        <translation>{file} enthält einen Hook mit einem ungültigen Namen („{name}“). Es wurde nichts geändert.</translation>
+    </message>
+    <message>
         <source>{file} could not be deleted ({error}), so a part of {title} may be left. Check that you may change this folder, then try again.</source>
         <translation>{file} konnte nicht gelöscht werden ({error}); ein Teil von {title} ist vielleicht noch da. Prüfen Sie, ob Sie diesen Ordner ändern dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
@@ -7173,16 +7205,16 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file} ist {size_bytes} groß; Bough liest höchstens {limit_bytes}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
+        <source>{file} is a link to a file that can&apos;t be read ({error}). Finish the download, then open the folder again.</source>
+        <translation>{file} verweist auf eine Datei, die nicht gelesen werden kann ({error}). Schließen Sie den Download ab, und öffnen Sie den Ordner dann erneut.</translation>
+    </message>
+    <message>
         <source>{file} is damaged: its content does not match its hash. Remove the model, and download it again.</source>
         <translation>{file} ist beschädigt: Der Inhalt entspricht nicht seinem Hash. Entfernen Sie das Modell, und laden Sie es noch einmal herunter.</translation>
     </message>
     <message>
         <source>{file} is not an ordinary file (it is a pipe, a socket or a device), so Bough does not read it. Remove it, or choose another model.</source>
         <translation>{file} ist keine gewöhnliche Datei (sondern eine Pipe, ein Socket oder ein Gerät), darum liest Bough sie nicht. Entfernen Sie sie, oder wählen Sie ein anderes Modell.</translation>
-    </message>
-    <message>
-        <source>{file} leads to a file that can&apos;t be read ({error}). Finish the download, then open the folder again.</source>
-        <translation>{file} verweist auf eine Datei, die nicht gelesen werden kann ({error}). Schließen Sie den Download ab, und öffnen Sie den Ordner dann erneut.</translation>
     </message>
     <message>
         <source>{file}, conversation {number}</source>
@@ -7201,10 +7233,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{folder} kann nicht geschrieben werden ({error}). Die fertigen Gewichtsdateien bleiben erhalten. Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
-        <source>{folder} is being made already. Wait until it is complete.</source>
-        <translation>{folder} wird gerade schon angelegt. Warten Sie, bis der Ordner vollständig ist.</translation>
-    </message>
-    <message>
         <source>{freed_bytes} of the cache was removed from the disk, but {num_files} files in {folder} could not be removed ({error}). Check that you may write to this folder, then try again.</source>
         <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt, aber {num_files} Dateien in {folder} konnten nicht entfernt werden ({error}). Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
@@ -7219,10 +7247,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{host} did not answer in time. Models on this computer can be used. Try again later.</source>
         <translation>{host} hat nicht rechtzeitig geantwortet. Die Modelle auf diesem Computer sind verfügbar. Versuchen Sie es später noch einmal.</translation>
-    </message>
-    <message>
-        <source>{host} does not answer like a hub for models. Check HF_ENDPOINT and the proxy, then try again.</source>
-        <translation>{host} antwortet nicht wie ein Hub für Modelle. Prüfen Sie HF_ENDPOINT und den Proxy, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{host} has a problem (HTTP {status}). Nothing was lost. Try again later.</source>
@@ -7286,11 +7310,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens were changed where it was cut. They were not sampled freely, so they are not compared.</source>
-        <translation>{num_tokens} ihrer Token wurden an der Schnittstelle geändert. Sie wurden nicht frei gesampelt und werden deshalb nicht verglichen.</translation>
-    </message>
-    <message>
-        <source>{num_tokens} of its tokens were fixed, not sampled, so they are not compared.</source>
-        <translation>{num_tokens} ihrer Token waren vorgegeben und werden deshalb nicht verglichen.</translation>
+        <translation>{num_tokens} ihrer Token wurden an der Stelle geändert, an der sie abgeschnitten wurde. Sie wurden nicht frei gesampelt und werden deshalb nicht verglichen.</translation>
     </message>
     <message>
         <source>{num_tokens} tokens would fit.</source>
@@ -7325,10 +7345,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} enthält keinen Tokenizer. Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
     <message>
-        <source>{path} contradicts itself: {how}. Download the file again, or choose another one.</source>
-        <translation>{path} widerspricht sich: {how}. Laden Sie die Datei noch einmal herunter, oder wählen Sie eine andere.</translation>
-    </message>
-    <message>
         <source>{path} does not name its architecture. Choose a language model&apos;s file.</source>
         <translation>{path} nennt seine Architektur nicht. Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
@@ -7347,10 +7363,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{path} has version {version} of GGUF; Bough reads 2 and 3. Choose a newer file of this model.</source>
         <translation>{path} hat Version {version} von GGUF; Bough liest die Versionen 2 und 3. Wählen Sie eine neuere Datei dieses Modells.</translation>
-    </message>
-    <message>
-        <source>{path} holds a tensor that Bough can&apos;t place ({name}). Choose another file of this model.</source>
-        <translation>{path} enthält einen Tensor, den Bough nicht zuordnen kann ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
     </message>
     <message>
         <source>{path} holds {name} in an unusual form. Choose another file of this model.</source>
@@ -7381,10 +7393,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} ist keine gewöhnliche Datei, deshalb liest Bough sie nicht. Wählen Sie eine GGUF-Datei.</translation>
     </message>
     <message>
-        <source>{path} is part {number} of {count} of a model, which its name does not say. Put all parts in one folder, with the names that they had (…-00001-of-{count_digits}.gguf).</source>
-        <translation>{path} ist Teil {number} von {count} eines Modells, was sein Name nicht sagt. Legen Sie alle Teile mit ihren ursprünglichen Namen (…-00001-of-{count_digits}.gguf) in einen Ordner.</translation>
-    </message>
-    <message>
         <source>{path} lacks weights ({name}). Choose a language model&apos;s file.</source>
         <translation>In {path} fehlen Gewichte ({name}). Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
@@ -7407,10 +7415,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{path} was written for big-endian machines. Choose the usual, little-endian file of this model.</source>
         <translation>{path} wurde für Big-Endian-Rechner geschrieben. Wählen Sie die übliche Little-Endian-Datei dieses Modells.</translation>
-    </message>
-    <message>
-        <source>{problem} Other messages with such problems: {num_more}.</source>
-        <translation>{problem} Weitere Nachrichten mit solchen Problemen: {num_more}.</translation>
     </message>
     <message>
         <source>{repo} contains no model that Bough can use: it needs config.json, a tokenizer and model*.safetensors, or GGUF files. Choose another one.</source>
@@ -7459,10 +7463,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{why} You can still read your conversations.</source>
         <translation>{why} Ihre Gespräche können Sie weiterhin lesen.</translation>
-    </message>
-    <message>
-        <source>{why} You see the backup {file}, which can only be read.</source>
-        <translation>{why} Sie sehen die Sicherung {file}, die nur gelesen werden kann.</translation>
     </message>
     <message>
         <source>“{model}” wrote this answer. Open that model, then run the answer again.</source>
@@ -7895,7 +7895,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <name>TokenLegend</name>
     <message>
         <source>expected – surprising</source>
-        <translation>erwartet – selten</translation>
+        <translation>erwartet – überraschend</translation>
     </message>
     <message>
         <source>forced</source>
@@ -7925,24 +7925,24 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Geheilt: Es beginnt mit dem Ende des Texts davor.</translation>
     </message>
     <message>
-        <source>Drafted: it was predicted, and the model agreed.</source>
-        <translation>Vorhergesagt: Das Entwurfsmodell hat es vorhergesagt, und das Modell stimmte zu.</translation>
+        <source>Drafted: it was predicted, and the model confirmed it.</source>
+        <translation>Vorhergesagt: Es wurde vorhergesagt, und das Modell hat es bestätigt.</translation>
+    </message>
+    <message>
+        <source>Part of the text that the model continued.</source>
+        <translation>Teil des Texts, den das Modell fortgesetzt hat.</translation>
+    </message>
+    <message>
+        <source>No alternatives are known. They are recorded only for answers that are written while tokens are shown.</source>
+        <translation>Es sind keine Alternativen bekannt. Sie werden nur für Antworten aufgezeichnet, die entstehen, während die Token angezeigt werden.</translation>
     </message>
     <message>
         <source>Chosen by you.</source>
         <translation>Von Ihnen gewählt.</translation>
     </message>
     <message>
-        <source>Given before the model continued.</source>
-        <translation>Vorgegeben, bevor das Modell weiterschrieb.</translation>
-    </message>
-    <message>
         <source>The answer ended inside a token, so its end was tokenized again.</source>
         <translation>Die Antwort endete in einem Token, deshalb wurde ihr Ende neu in Token zerlegt.</translation>
-    </message>
-    <message>
-        <source>No alternatives are known. They are recorded for answers written while tokens are shown.</source>
-        <translation>Es sind keine Alternativen bekannt. Sie werden nur für Antworten aufgezeichnet, die entstehen, während die Token angezeigt werden.</translation>
     </message>
     <message>
         <source>↑ ↓ and Enter, or a click, continue with another token.</source>
@@ -8216,7 +8216,7 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
     <name>Updating</name>
     <message>
         <source>Bough makes a backup of your conversations and updates them to this version. This happens once. The window opens by itself afterwards.</source>
-        <translation>Bough legt eine Sicherung Ihrer Unterhaltungen an und bringt sie auf den Stand dieser Version. Das geschieht einmal. Danach öffnet sich das Fenster von selbst.</translation>
+        <translation>Bough legt eine Sicherung Ihrer Gespräche an und bringt sie auf den Stand dieser Version. Das geschieht einmal. Danach öffnet sich das Fenster von selbst.</translation>
     </message>
 </context>
 <context>
@@ -8253,7 +8253,7 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
         <translation>wartet auf die Antwort darüber</translation>
     </message>
     <message>
-        <source>waits until your message is on the disk</source>
+        <source>waiting until your message is on the disk</source>
         <translation>wartet, bis Ihre Nachricht auf dem Datenträger ist</translation>
     </message>
     <message>
@@ -8300,8 +8300,8 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
         <translation>Der Guide ist ein winziges Modell, das nur Bough kennt. Er spricht Englisch.</translation>
     </message>
     <message>
-        <source>{model} has {num} million parameters. It is a first step: it writes well and knows little.</source>
-        <translation>{model} hat {num} Millionen Parameter. Es ist ein erster Schritt: Es schreibt gut, weiß aber wenig.</translation>
+        <source>{model} has {num} million parameters. It is small: it writes fluently, but knows little.</source>
+        <translation>{model} hat {num} Millionen Parameter. Es ist klein: Es schreibt flüssig, weiß aber wenig.</translation>
     </message>
     <message>
         <source>Ask a question, then edit, regenerate or fork any message. Every version is kept.</source>

@@ -52,7 +52,7 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s) gained what is new in the file.</source>
+        <source>%n conversation(s) updated from the file.</source>
         <translation>
             <numerusform>%n conversation gained what is new in the file.</numerusform>
             <numerusform>%n conversations gained what is new in the file.</numerusform>
@@ -148,7 +148,7 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s) in Bough gain what is new in the file</source>
+        <source>%n conversation(s) in Bough will be updated from the file</source>
         <translation>
             <numerusform>%n conversation in Bough gains what is new in the file</numerusform>
             <numerusform>%n conversations in Bough gain what is new in the file</numerusform>

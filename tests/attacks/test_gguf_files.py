@@ -104,7 +104,7 @@ ATTACKS = [
     Attack("a list of lists", entry("a", LIST, struct.pack("<IQ", LIST, 1)), "is a list of an unknown type"),
     Attack("a list of an unknown type", entry("a", LIST, struct.pack("<IQ", 77, 1)), "is a list of an unknown type"),
     Attack("an unknown type", entry("a", 13, b""), "has an unknown type"),
-    Attack("a value twice", last_value_twice, "is there twice"),
+    Attack("a value twice", last_value_twice, "occurs twice"),
     *(
         Attack(f"an alignment of {number}", entry("general.alignment", 4, number), "alignment")
         for number in (0, 3, 48, 2**31 - 1)
@@ -133,9 +133,9 @@ ATTACKS = [
     Attack("an image model", entry("general.architecture", TEXT, "clip"), "architecture clip", "convert"),
     Attack("no tokens", without(TOKENS), "contains no tokenizer", "convert"),
     Attack("too many tokens", entry(TOKENS, LIST, [f"t{n}" for n in range(500)]), "", "convert"),
-    Attack("a name that leaves the folder", tensor(QUERY, name="../../x"), "can't place", "convert"),
-    Attack("an unknown tensor", tensor(QUERY, name="blk.0.extra.weight"), "can't place", "convert"),
-    Attack("a layer beyond the last", tensor(QUERY, name="blk.7.attn_q.weight"), "contradicts itself", "convert"),
+    Attack("a name that leaves the folder", tensor(QUERY, name="../../x"), "unknown tensor", "convert"),
+    Attack("an unknown tensor", tensor(QUERY, name="blk.0.extra.weight"), "unknown tensor", "convert"),
+    Attack("a layer beyond the last", tensor(QUERY, name="blk.7.attn_q.weight"), "is inconsistent", "convert"),
     Attack("no embedding", tensor(EMBEDDING, name="token_types.weight"), "", "convert"),
     *(
         Attack(f"{key} of {number}", entry(f"llama.{key}", 4, number), "", "convert")

@@ -79,7 +79,7 @@ def test_a_store_that_lost_its_conversations_is_not_opened_as_new(path: Path, ha
     assert raised.value.has_backup
     with contextlib.closing(Store(path, read_only_because=raised.value.sentence)) as store:
         assert drawn(store.messages.shown_by(1)) == "u1-a1"
-        assert "You see the backup" in (store.why_read_only or "")
+        assert "Bough shows the backup" in (store.why_read_only or "")
     assert (path.read_bytes() if path.exists() else None) == before
 
 
@@ -169,9 +169,9 @@ def test_a_file_that_disappears_while_it_is_open_is_reported_once(path: Path) ->
         upkeep = WatchedUpkeep(path, CacheFolder(path.parent / "cache"), said.append)
         assert upkeep.wait_for_round(_PATIENCE_S)
         path.unlink()
-        upkeep.look_now()
+        upkeep.start_now()
         upkeep.wait_for_round(1)
-        upkeep.look_now()
+        upkeep.start_now()
         upkeep.wait_for_round(1)
         upkeep.close()
     assert [text.split(" while ")[0] for text in said] == [f"The file {path} is gone"]
@@ -189,7 +189,7 @@ def test_a_log_without_its_file_is_kept_and_reported(path: Path, is_empty: bool)
         path.touch()
     _log_of(path).write_bytes(log)
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"its log .* is there and may hold") as raised:
+        with pytest.raises(StoreError, match=r"its log .* exists and may contain") as raised:
             Store(path)
         Store(path, read_only_because=raised.value.sentence).close()
     assert _log_of(path).read_bytes() == log
@@ -316,7 +316,7 @@ def test_a_store_with_foreign_triggers_or_views_is_not_written_and_none_of_them_
         Store(path)
     with contextlib.closing(Store(path, read_only_because=raised.value.sentence)) as store:
         assert drawn(store.messages.shown_by(1)) == "u1-a1"
-        assert ("You see the backup" not in (store.why_read_only or "")) == is_readable
+        assert ("Bough shows the backup" not in (store.why_read_only or "")) == is_readable
         assert store.search.find("answer") is not None
     assert path.read_bytes() == before
 

@@ -128,7 +128,7 @@ def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: Open
     assert settings.focusWidget() is settings.memory_page.memory.field
     settings.memory_page.memory.field.selectAll()
     qtbot.keyClicks(settings.memory_page.memory.field, "1.5")
-    assert "its cache comes back from disk" in _texts(settings)
+    assert "its cache is loaded from disk" in _texts(settings)
     settings.memory_page.precision.choose(1)
     assert "it reads the conversations again when needed" in _texts(settings)
     settings.memory_page.precision.choose(0)

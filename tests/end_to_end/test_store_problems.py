@@ -65,7 +65,7 @@ def _newer(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (_truncated, "You see the backup"),
+        (_truncated, "Bough shows the backup"),
         (_emptied, "The conversations are gone from"),
         (_newer, "come from a newer version of Bough"),
     ],

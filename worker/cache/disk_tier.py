@@ -35,7 +35,7 @@ class DiskTier:
     """The files of one token tree."""
 
     def __init__(self, disk: DiskCache, tree: TokenTree[Kept], ledger: Ledger) -> None:
-        """Add the runs to `tree` that the files describe."""
+        """Read the list of files, and add their runs of tokens to `tree`."""
         self._disk = disk
         self._tree = tree
         self._ledger = ledger

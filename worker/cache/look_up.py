@@ -13,8 +13,8 @@ from worker.cache.stored_file import StoredFile
 from worker.cache.token_tree import TokenTree, num_common
 
 
-class Way(NamedTuple):
-    """The runs and states that the working layers need in order to hold some cached ids."""
+class RestorePlan(NamedTuple):
+    """The parts of the cache that the model's layers need before they can continue after some cached ids."""
 
     last: KeptRun
     """The run in which the ids end."""
@@ -71,8 +71,8 @@ class LookUp:
                 reach = run.end
         return min(reach, num_known)
 
-    def way_to(self, ids: array[int]) -> Way:
-        """Return what the working layers need in order to hold `ids`, which are known to be cached."""
+    def restore_plan(self, ids: array[int]) -> RestorePlan:
+        """Return what the model's layers need before they can continue after `ids`, which must be cached."""
         runs, _ = self._tree.path(ids)
         last, at = runs[-1], len(ids) - runs[-1].start
         stacks = self._branch.stacks
@@ -83,4 +83,4 @@ class LookUp:
             if not has_state[index]:
                 num_own = min(num_shared, stack.num_positions)
                 missing += [(run, index) for run in runs if run.start >= num_own and run.kept.parts[index] is None]
-        return Way(last, at, has_state, missing)
+        return RestorePlan(last, at, has_state, missing)

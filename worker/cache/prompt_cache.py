@@ -114,15 +114,15 @@ class PromptCache:
         runs = self.branch.insert(ids)
         # Note the use first, so that files written meanwhile don't replace the files of these runs.
         self.branch.note_use(runs)
-        num_coming = sum(file.num_bytes for file in self._look_up.way_to(ids).files)
+        num_coming = sum(file.num_bytes for file in self._look_up.restore_plan(ids).files)
         self._eviction.keep_to(self._max_bytes - num_coming, runs)
         if self._look_up.longest(ids + as_ids([0])) < len(ids):
             # State evicted from memory has taken its room on disk.
             return False
-        way = self._look_up.way_to(ids)
-        if way.needs_states_from_disk and not self._tier.load_states(way.last, way.at):
+        plan = self._look_up.restore_plan(ids)
+        if plan.needs_states_from_disk and not self._tier.load_states(plan.last, plan.at):
             return False
-        return self._tier.load(way.missing)
+        return self._tier.load(plan.missing)
 
     def keep(self) -> None:
         """Keep the state at this position, so that a later prompt can fork here. Then enforce the memory limit.
@@ -185,7 +185,7 @@ class PromptCache:
         return self._tree.path(as_ids(token_ids))[1]
 
     def drop(self, token_ids: Sequence[int], start: int) -> None:
-        """Drop the tokens of a branch from `start` on from memory, except those that it shares with other branches."""
+        """Remove the tokens of a branch from `start` on from memory, except those that other branches share."""
         self.branch.settle()
         runs, num_known = self._tree.path(as_ids(token_ids))
         in_use = set(self.branch.path)

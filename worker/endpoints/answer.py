@@ -96,8 +96,8 @@ class Answer:
         except msgspec.ValidationError as error:
             raise EndpointError(
                 Sentence(
-                    "{server} sent an event that can't be read ({error}). The text so far is kept. "
-                    "Check whether the server speaks OpenAI's API.",
+                    "{server} sent an event that can't be read ({error}). The text so far is kept. Check whether "
+                    "the server supports OpenAI's API.",
                     server=self._name,
                     error=str(error),
                 )
@@ -105,8 +105,8 @@ class Answer:
         if read.error:
             raise EndpointError(
                 Sentence(
-                    "{server} reported an error in the middle of the answer: {text}. The text so far is kept. "
-                    "Ask again.",
+                    "{server} reported an error in the middle of the answer: {text}. The text so far is kept. Ask "
+                    "again.",
                     server=self._name,
                     text=excerpt(_text_of(read.error)),
                 )
@@ -130,8 +130,8 @@ class Answer:
         if self._stream.num_shown > MAX_CHARS:
             raise EndpointError(
                 Sentence(
-                    "{server} does not end its answer, so Bough stopped reading. The text so far is kept. "
-                    "Set a limit for the length of answers, then ask again.",
+                    "{server} does not end its answer, so Bough stopped reading. The text so far is kept. Set a "
+                    "limit for the length of answers, then ask again.",
                     server=self._name,
                 )
             )
@@ -165,15 +165,15 @@ class Answer:
         if reason == "content_filter":
             raise EndpointError(
                 Sentence(
-                    "A filter of {server} ended this answer. The text so far is kept. Change the question, or choose "
-                    "another model.",
+                    "A filter of {server} ended this answer. The text so far is kept. Change the question, or "
+                    "choose another model.",
                     server=self._name,
                 )
             )
         if reason == "error":
             raise EndpointError(
                 Sentence(
-                    "{server} ended this answer because of an error that it does not name. The text so far is kept. "
+                    "{server} ended this answer because of an error, without saying which. The text so far is kept. "
                     "Ask again.",
                     server=self._name,
                 )

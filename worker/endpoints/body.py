@@ -81,49 +81,54 @@ def _refuse(command: Generate, *, can_continue: bool) -> None:
     """Raise `UnsupportedError` if a command asks for more than a server can do."""
     if not isinstance(command.messages, list):
         raise UnsupportedError(
-            Sentence("A server answers conversations only. Choose a model of this machine to continue a text.")
+            Sentence(
+                "Models of servers can only answer conversations. Choose a model on this computer to continue a text."
+            )
         )
     if command.continuation is not None and not can_continue:
         raise UnsupportedError(
             Sentence(
-                "This server can't continue the beginning of an answer. The text is kept. "
-                "Ask again for a new answer, or choose a model of this machine to continue it."
+                "This server can't continue the beginning of an answer. The text is kept. Ask again for a new "
+                "answer, or choose a model on this computer to continue it."
             )
         )
     if command.continuation is not None and (not given_text(command) or given_text(command).startswith(THINK)):
         raise UnsupportedError(
             Sentence(
-                "A server continues the text of an answer only, not a chosen token or reasoning. The text is kept. "
-                "Continue it from another place, or choose a model of this machine."
+                "A server can continue only the text of an answer, not a chosen token or reasoning. The text is "
+                "kept. Continue it from another place, or choose a model on this computer."
             )
         )
     if command.continuation is not None and command.constraint is not None:
         raise UnsupportedError(
             Sentence(
-                "A server keeps to an answer format from the beginning of an answer only. The text is kept. "
-                "Remove the format to continue this answer, or ask again."
+                "A server can apply an answer format only from the beginning of an answer. The text is kept. Remove "
+                "the format to continue this answer, or ask again."
             )
         )
     if command.constraint is not None and command.constraint.kind != "json_schema":
         raise UnsupportedError(
             Sentence(
-                "A server knows only JSON schemas as answer formats. Choose another format, or a model of this machine."
+                "Models of servers support only JSON schemas as answer formats. Choose another format, or a model "
+                "on this computer."
             )
         )
     if command.hooks or command.segments:
         raise UnsupportedError(
-            Sentence("Hooks need a model of this machine. Turn them off for this answer, or choose another model.")
+            Sentence("Hooks need a model on this computer. Turn them off for this answer, or choose another model.")
         )
     if command.tools:
         raise UnsupportedError(
             Sentence(
-                "The system prompt of this conversation offers tools, which only models of this machine can call here. "
-                "Choose one of them."
+                "The system prompt of this conversation offers tools, which only models on this computer can call "
+                "here. Choose one of them."
             )
         )
     if command.sampling.logit_bias:
         raise UnsupportedError(
-            Sentence("The numbers of a server's tokens are not known, so their probabilities can't be changed.")
+            Sentence(
+                "The token ids of a server's model are not known, so the probabilities of tokens can't be changed."
+            )
         )
 
 

@@ -206,7 +206,7 @@ class Engine:
     async def _load(self, command: LoadModel) -> ModelLoaded:
         """Connect to the server, and check that it has the model."""
         if command.endpoint is None:
-            raise BadRequestError(Sentence("This process runs models of servers only. Name an `endpoint`."))
+            raise BadRequestError(Sentence("This process runs only models of servers. Set `endpoint`."))
         # This event comes first, so that a long load is not mistaken for a stuck process.
         self._emit(ModelLoading(request_id=command.request_id, fraction=0.0, stage="connecting"))
         server = Server(command.endpoint)
@@ -328,8 +328,8 @@ class Answering:
         if self._command.constraint is not None and answer.reason == "eos" and not answer.is_json:
             raise UnsupportedError(
                 Sentence(
-                    "{server} does not keep to JSON schemas: this answer is no JSON. The text is kept. "
-                    "Remove the answer format, or choose another model.",
+                    "{server} does not apply JSON schemas: this answer is not JSON. The text is kept. Remove the "
+                    "answer format, or choose another model.",
                     server=self._server.name,
                 )
             )
@@ -405,8 +405,8 @@ async def _check_stream(server: Server, model: str) -> None:
     if not is_stream:
         raise EndpointError(
             Sentence(
-                "{server} does not stream its answers, so Bough can't show them as they grow. "
-                "Switch on streaming there, or use another server.",
+                "{server} does not stream its answers, so Bough can't show them while they are written. Switch on "
+                "streaming there, or use another server.",
                 server=server.name,
             )
         )
@@ -444,5 +444,5 @@ def _has_delta(event: dict[str, Any]) -> bool:
 def _validated(command: Validate) -> Validated:
     if command.constraint.kind == "json_schema":
         return Validated(request_id=command.request_id, ok=True, message="")
-    sentence = Sentence("A server knows only JSON schemas as answer formats.")
+    sentence = Sentence("Models of servers support only JSON schemas as answer formats.")
     return Validated(request_id=command.request_id, ok=False, message=str(sentence), parts=sentence.parts)

@@ -43,8 +43,8 @@ class EventReader:
         if len(self._rest) + self._num_bytes > MAX_EVENT_BYTES:
             raise EndpointError(
                 Sentence(
-                    "{server} sent more than {limit_bytes} without an end, so Bough stopped reading. "
-                    "The text so far is kept. Check the server, then ask again.",
+                    "{server} sent more than {limit_bytes} without an end, so Bough stopped reading. The text so "
+                    "far is kept. Check the server, then ask again.",
                     server=self._name,
                     limit_bytes=MAX_EVENT_BYTES,
                 )
@@ -94,8 +94,8 @@ def object_of(data: bytes, name: str) -> Object:
     if not isinstance(value, dict):
         raise EndpointError(
             Sentence(
-                "{server} sent something that is no JSON object, so it can't be read: {text}. "
-                "The text so far is kept. Check the address, which usually ends in /v1.",
+                "{server} sent something other than a JSON object: {text}. The text so far is kept. Check the "
+                "address, which usually ends in /v1.",
                 server=name,
                 text=excerpt(data.decode("utf-8", "replace")),
             )

@@ -72,8 +72,8 @@ class Server:
         if not isinstance(listed, list):
             raise EndpointError(
                 Sentence(
-                    "{server} does not speak OpenAI's API: its list of models can't be read. "
-                    "Check the address, which usually ends in /v1.",
+                    "{server} does not support OpenAI's API: its list of models can't be read. Check the address, "
+                    "which usually ends in /v1.",
                     server=self.name,
                 )
             )
@@ -122,8 +122,8 @@ class Server:
         except (openai.APITimeoutError, httpx2.ReadTimeout):
             raise EndpointError(
                 Sentence(
-                    "{server} has sent nothing for {seconds} seconds. The text so far is kept. "
-                    "Check whether the server still works, then ask again.",
+                    "{server} has sent nothing for {seconds} seconds. The text so far is kept. Check whether the "
+                    "server still works, then ask again.",
                     server=self.name,
                     seconds=round(self.silence_s),
                 )
@@ -136,8 +136,8 @@ class Server:
     def _cut(self) -> EndpointError:
         return EndpointError(
             Sentence(
-                "The connection to {server} ended before the answer did. The text so far is kept. "
-                "Ask again when the server can be reached.",
+                "The connection to {server} was lost before the end of the answer. The text so far is kept. Ask "
+                "again when the server can be reached.",
                 server=self.name,
             )
         )
@@ -148,16 +148,16 @@ class Server:
         if _is_about_certificate(why):
             return EndpointError(
                 Sentence(
-                    "{server} could not prove who it is, so nothing was sent ({error}). "
-                    "Correct the server's certificate, or the address.",
+                    "The identity of {server} could not be verified, so nothing was sent ({error}). Correct the "
+                    "server's certificate, or the address.",
                     server=self.name,
                     error=str(why)[:200],
                 )
             )
         return EndpointError(
             Sentence(
-                "{server} can't be reached. Your message is kept. Check the address and the network, and whether the "
-                "server runs; then ask again.",
+                "{server} can't be reached. Your message is kept. Check the address and the network, and whether "
+                "the server runs; then ask again.",
                 server=self.name,
             )
         )
@@ -167,8 +167,8 @@ class Server:
         match error.status_code:
             case 401 | 403:
                 sentence = Sentence(
-                    "{server} refused the key. Your message is kept. Enter a valid key in the Models window, then ask "
-                    "again.",
+                    "{server} refused the key. Your message is kept. Enter a valid key in the Models window, then "
+                    "ask again.",
                     server=self.name,
                 )
             case 404:
@@ -183,21 +183,21 @@ class Server:
                 sentence = self._too_often(error.response.headers.get("retry-after", ""), server_text)
             case status if 300 <= status < 400:
                 sentence = Sentence(
-                    "{server} sends requests on to another address, which Bough does not follow, because your messages "
-                    "go only where you said. Enter the other address if you trust it.",
+                    "{server} redirects requests to another address. Bough does not follow, because your messages "
+                    "go only to the address that you entered. Enter the other address if you trust it.",
                     server=self.name,
                 )
             case status if status >= 500:
                 sentence = Sentence(
-                    "{server} has an error of its own ({status}): {text}. Your message is kept. Ask again later.",
+                    "{server} reported an internal error ({status}): {text}. Your message is kept. Ask again later.",
                     server=self.name,
                     status=str(status),
                     text=server_text,
                 )
             case status:
                 sentence = Sentence(
-                    "{server} refused the request ({status}): {text}. Your message is kept. "
-                    "Change what it names, then ask again.",
+                    "{server} refused the request ({status}): {text}. Your message is kept. Change the settings "
+                    "that it names, then ask again.",
                     server=self.name,
                     status=str(status),
                     text=server_text,
@@ -207,15 +207,15 @@ class Server:
     def _too_often(self, retry_after: str, server_text: str) -> Sentence:
         if retry_after.isdecimal() and len(retry_after) < 7:
             return Sentence(
-                "{server} was asked too often, and wants to be asked again in {seconds} seconds: {text}. "
-                "Your message is kept.",
+                "{server} received too many requests, and accepts the next one in {seconds} seconds: {text}. Your "
+                "message is kept.",
                 server=self.name,
                 seconds=int(retry_after),
                 text=server_text,
             )
         return Sentence(
-            "{server} was asked too often, and does not say when it can be asked again: {text}. Your message is kept. "
-            "Ask again in a minute.",
+            "{server} received too many requests, and does not say when it accepts the next one: {text}. Your "
+            "message is kept. Ask again in a minute.",
             server=self.name,
             text=server_text,
         )

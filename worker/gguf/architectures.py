@@ -73,7 +73,7 @@ def weights_of(architecture: Architecture, files: GgufFiles) -> list[Weight]:
         if target is None or kind not in ("weight", "bias"):
             raise ModelInvalidError(
                 Sentence(
-                    "{path} holds a tensor that Bough can't place ({name}). Choose another file of this model.",
+                    "{path} contains an unknown tensor ({name}). Choose another file of this model.",
                     path=tensor.file,
                     name=tensor.name[:80],
                 )

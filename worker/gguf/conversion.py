@@ -389,7 +389,7 @@ def _own_folder(folder: Path) -> Generator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BadRequestError(
-                Sentence("{folder} is being made already. Wait until it is complete.", folder=folder)
+                Sentence("{folder} is already being written. Wait until it is complete.", folder=folder)
             ) from error
         if folder.exists():
             with contextlib.suppress(OSError):

@@ -289,7 +289,7 @@ def read_files(path: Path) -> GgufFiles:
         _check_part(found.metadata, number, len(paths))
         for tensor in found.tensors:
             if tensors.setdefault(tensor.name, tensor) is not tensor:
-                raise found.damaged(Sentence("the tensor {name} is there twice", name=tensor.name[:80]))
+                raise found.damaged(Sentence("the tensor {name} occurs twice", name=tensor.name[:80]))
         digest.update(found.digest)
         lengths.append(found.header_bytes)
         num_bytes += found.num_bytes
@@ -322,8 +322,8 @@ def _check_part(metadata: Metadata, number: int, count: int) -> None:
     if (stated_number, stated_count) != (number, count):
         raise ModelInvalidError(
             Sentence(
-                "{path} is part {number} of {count} of a model, which its name does not say. "
-                "Put all parts in one folder, with the names that they had (…-00001-of-{count_digits}.gguf).",
+                "{path} is part {number} of {count} of a model, but its name does not say so. Put all parts in one "
+                "folder, with their original names (…-00001-of-{count_digits}.gguf).",
                 path=metadata.path,
                 number=stated_number + 1,
                 count=stated_count,
@@ -426,7 +426,7 @@ class _File:
             if self._is_head and key.startswith("tokenizer."):
                 break
             if key in values:
-                raise self.damaged(Sentence("`{key}` is there twice", key=key[:80]))
+                raise self.damaged(Sentence("`{key}` occurs twice", key=key[:80]))
             values[key] = self._value(key)
         self.metadata = Metadata(self.path, values)
         if not self._is_head:

@@ -105,7 +105,7 @@ def _check_layers(by_name: Mapping[str, Weight], num_layers: int) -> None:
 def _contradiction(tensor: Tensor, how: Sentence) -> ModelInvalidError:
     return ModelInvalidError(
         Sentence(
-            "{path} contradicts itself: {how}. Download the file again, or choose another one.",
+            "{path} is inconsistent: {how}. Download the file again, or choose another one.",
             path=tensor.file,
             how=how,
         )

@@ -175,8 +175,8 @@ def _check_file(file: Path) -> None:
         if file.name in _OF_A_PROMPT or file.suffix == ".jinja":
             raise ModelInvalidError(
                 Sentence(
-                    "{file} leads to a file that can't be read ({error}). Finish the download, then open the folder "
-                    "again.",
+                    "{file} is a link to a file that can't be read ({error}). Finish the download, then open the "
+                    "folder again.",
                     file=file,
                     error=error.strerror,
                 )

@@ -117,7 +117,7 @@ class Generator:
     def continue_with(
         self, given: str | Sequence[str] | SequenceState, samples: int | None, settings: Generate, complete: Complete
     ) -> SequenceState:
-        """Like a call, with requests that have these `settings` and are run by `complete`."""
+        """Do the same as `__call__`, but with requests that have these `settings` and are run by `complete`."""
         state = self._state(given)
         num_samples = _num_samples(state, samples)
         first_seed = secrets.randbits(32) if settings.sampling.seed is None else settings.sampling.seed

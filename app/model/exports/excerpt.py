@@ -86,7 +86,7 @@ class Excerpt:
         name, problem, num_more = self.conversation.name, self.problems[0], len(self.problems) - 1
         if num_more:
             return Sentence(
-                "The export of “{name}” may have gaps. {problem} Other messages with such problems: {num_more}.",
+                "The export of “{name}” may have gaps. {problem} Other messages with similar problems: {num_more}.",
                 name=name,
                 problem=problem,
                 num_more=num_more,

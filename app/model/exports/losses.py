@@ -84,7 +84,7 @@ def _sentence(loss: Loss, num: int) -> Sentence:
             return Sentence("Answers left out, because they are stopped, cut off, failed or empty: {num}.", num=num)
         case "joined":
             return Sentence(
-                "Messages joined with the one before, because chat templates demand that questions and answers "
+                "Messages joined with the previous message, because chat templates require questions and answers to "
                 "alternate: {num}.",
                 num=num,
             )
@@ -101,26 +101,26 @@ def _sentence(loss: Loss, num: int) -> Sentence:
                 "System texts left out, because chat templates allow them only at the beginning: {num}.", num=num
             )
         case "notes":
-            return Sentence("Notes left out, because records for training have no place for them: {num}.", num=num)
+            return Sentence("Notes left out, because training records have no field for them: {num}.", num=num)
         case "files":
-            return Sentence("Pictures and files left out, because records for training are texts: {num}.", num=num)
+            return Sentence("Pictures and files left out, because training records contain only text: {num}.", num=num)
         case "marks":
             return Sentence(
-                "Messages without the name of their branch, their star or their pin, because records for training "
-                "have no field for them: {num}.",
+                "Messages exported without the name of their branch, their star or their pin, because training "
+                "records have no field for them: {num}.",
                 num=num,
             )
         case "calls":
             return Sentence("Tool calls without a result, and results without a call, left out: {num}.", num=num)
         case "words":
             return Sentence(
-                "Answers without their words beside a tool call, because lines of this kind have no field for both: "
-                "{num}.",
+                "Answers exported without their text beside a tool call, because lines of this kind have no field "
+                "for both: {num}.",
                 num=num,
             )
         case "long":
             return Sentence(
-                "Branches left out, because a line of this kind holds one question and one answer in words: {num}.",
+                "Branches left out, because a line of this kind holds only one question and one answer as text: {num}.",
                 num=num,
             )
         case "system":
@@ -129,16 +129,17 @@ def _sentence(loss: Loss, num: int) -> Sentence:
             )
         case "reasoning":
             return Sentence(
-                "Answers without their reasoning, because lines of this kind have no field for it: {num}.", num=num
+                "Answers exported without their reasoning, because lines of this kind have no field for it: {num}.",
+                num=num,
             )
         case "with_tools":
             return Sentence(
                 "Answers left out, because lines of this kind have no field for tool calls: {num}.", num=num
             )
         case "named_files":
-            return Sentence("Pictures and files named without their content: {num}.", num=num)
+            return Sentence("Pictures and files exported only by name, without their content: {num}.", num=num)
         case "project":
             return Sentence(
-                "Conversations without the settings of their project, which only the format “Bough” keeps: {num}.",
+                "Conversations exported without the settings of their project, which only the format “Bough” keeps: {num}.",
                 num=num,
             )

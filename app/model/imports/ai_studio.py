@@ -23,7 +23,7 @@ from worker.sentence import Sentence
 NAME = "Google AI Studio"
 
 _BRANCHES = Sentence("branches of prompts in Google AI Studio; each joins its prompt when that is imported too")
-_DRAFTS = Sentence("texts that were not sent yet, left out")
+_DRAFTS = Sentence("drafts that were not sent yet, left out")
 _BRANCH_OF = re.compile(r"^(?:Branch of )+")
 _DRIVE = ("driveDocument", "driveImage", "driveVideo", "driveAudio", "youtubeVideo")
 _PARTS = ("executableCode", "codeExecutionResult", "inlineData")

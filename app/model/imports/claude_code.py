@@ -15,7 +15,7 @@ from worker.sentence import Sentence
 
 NAME = "Claude Code"
 
-_LEFT_OUT = Sentence("lines of Claude Code that are no messages, left out")
+_LEFT_OUT = Sentence("lines of Claude Code that are not messages, left out")
 
 
 def is_one(item: dict[str, Json]) -> bool:

@@ -16,7 +16,7 @@ from worker.sentence import Sentence
 
 NAME = "Codex"
 
-_LEFT_OUT = Sentence("lines of Codex that are no messages, left out")
+_LEFT_OUT = Sentence("lines of Codex that are not messages, left out")
 _ENCRYPTED = Sentence("encrypted thoughts and summaries of Codex, left out")
 _MADE_BY_CODEX = re.compile(
     r"\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|permissions instructions|turn_aborted"

@@ -219,7 +219,7 @@ def _refuse_an_open_change(journal: IO[bytes] | None) -> None:
         with journal:
             if journal.read(len(_BEGUN_JOURNAL)) == _BEGUN_JOURNAL:
                 raise UnreadableError(
-                    Sentence("its program has not ended a change; open it with that program once, then import it")
+                    Sentence("its program did not finish a change; open the file once in that program, then import it")
                 )
 
 
@@ -262,7 +262,7 @@ def _damaged(why: object) -> UnreadableError:
 
 
 def _not_plain(table: str) -> UnreadableError:
-    return UnreadableError(Sentence("its “{name}” is no plain table, so Bough does not read it", name=table))
+    return UnreadableError(Sentence("its “{name}” is not a plain table, so Bough does not read it", name=table))
 
 
 def _too_long() -> UnreadableError:

@@ -21,7 +21,7 @@ from worker.sentence import Sentence
 NAME = "Grok"
 LEFT_OUT = Sentence("projects, tasks and media posts of Grok, left out")
 
-_LOST_CARDS = Sentence("marks of sources and pictures that the file does not contain, left out")
+_LOST_CARDS = Sentence("references to sources and pictures that the file does not contain, left out")
 _CARD = re.compile(
     r'<grok:render\b[^<>]{0,300}?card_id="(?P<id>[^"<>]{0,200})"[^<>]{0,300}>.*?</grok:render>', re.DOTALL
 )

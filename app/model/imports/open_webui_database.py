@@ -17,7 +17,7 @@ _JSON = ("content", "output", "files", "sources", "meta", "error")
 _NAMES = {"parent_id": "parentId", "model_id": "model", "created_at": "timestamp"}
 """The fields of a message in a chat's JSON, by the columns that hold them in the table of messages."""
 _TAGS = Sentence("tags of Open WebUI, left out")
-_ONLY_IN_TABLE = Sentence("messages that only Open WebUI's table of messages has, taken from there")
+_ONLY_IN_TABLE = Sentence("messages that are only in Open WebUI's table of messages, added from there")
 _SHARED = "shared-"
 """Shared copies of a chat belong to users whose names begin with this."""
 

@@ -186,7 +186,10 @@ def _in_archive(
         # The other files of such a backup were uploaded.
         chosen = [_CHERRY_STUDIO]
     elif any(path.startswith(_DATA_OF_CHERRY_STUDIO) for path in archive.paths):
-        own = Sentence("it is a copy of Cherry Studio's own files, and Bough reads only its backups with a data.json")
+        own = Sentence(
+            "it is a copy of Cherry Studio's own files; Bough reads only backups of Cherry Studio, which "
+            "contain a data.json"
+        )
         yield Problem(verbatim(where), own)
         return
     if not chosen:
@@ -317,8 +320,8 @@ def _foreign(item: dict[str, Json], now_ms: int, nearby: Nearby) -> Found:
     if reader is None:
         names = ", ".join(sorted(map(str, item)))[:100]
         if not names:
-            raise UnreadableError(Sentence("Bough does not know this format"))
-        raise UnreadableError(Sentence("Bough does not know this format; its fields are {names}", names=names))
+            raise UnreadableError(Sentence("Bough does not support this format"))
+        raise UnreadableError(Sentence("Bough does not support this format; its fields are {names}", names=names))
     with_files = next((found for found in _WITH_FILES if found is reader), None)
     theirs: ForeignConversation
     theirs = reader.conversation(item) if with_files is None else with_files.conversation(item, nearby)
@@ -329,7 +332,7 @@ def _in_database(database: DatabaseFile, where: str, now_ms: int) -> Iterator[Fo
     reader = next((reader for reader in _DATABASES if reader.is_one(database)), None)
     if reader is None:
         names = ", ".join(database.tables)[:100]
-        raise UnreadableError(Sentence("Bough does not know this database; its tables are {names}", names=names))
+        raise UnreadableError(Sentence("Bough does not support this database; its tables are {names}", names=names))
     chats: Chats = reader.Chats(database)
     keys = chats.keys()
     if not keys:

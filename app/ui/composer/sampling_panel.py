@@ -196,7 +196,11 @@ class SamplingPanel(Popover):
         forms.add(
             "",
             (
-                Row(self.tr("Answers at once"), self.num_answers, self.tr("Shown side by side, to keep one or all.")),
+                Row(
+                    self.tr("Answers at once"),
+                    self.num_answers,
+                    self.tr("Several answers are shown side by side; keep one or all."),
+                ),
                 *([models] if self.models.has_choice else []),
                 *([thinking] if self._can_think else []),
             ),

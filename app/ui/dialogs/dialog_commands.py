@@ -232,7 +232,7 @@ class DialogCommands(QObject):
             messages=self.tr("%n message(s)", "", summary.num_messages),
         )
         if summary.updates:
-            more = self.tr("%n conversation(s) gained what is new in the file.", "", len(summary.updates))
+            more = self.tr("%n conversation(s) updated from the file.", "", len(summary.updates))
             text = f"{text} {more}" if summary.num_conversations else more
         num_problems = len(summary.problems) + summary.num_more_problems
         if num_problems:

@@ -25,7 +25,7 @@ class ExportPreview(QWidget):
         self.text.setReadOnly(True)
         self.text.setFont(code_font(SMALL_PX))
         self.text.setStyleSheet(f"font-family: '{code_font().family()}'; font-size: {scaled(SMALL_PX)}px;")
-        self.text.setAccessibleName(self.tr("Preview: how the file begins"))
+        self.text.setAccessibleName(self.tr("Preview: the beginning of the file"))
         self.text.setTabChangesFocus(True)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.page = _Page()

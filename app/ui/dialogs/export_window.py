@@ -363,7 +363,7 @@ def _format_text(format_: Format) -> _FormatText:
             line = translate("Export", "Text with headings that Bough can import again.")
         case "html":
             name = translate("Export", "Web page")
-            line = translate("Export", "A single file for any browser. Its branches switch, and its tree is drawn.")
+            line = translate("Export", "A single file for any browser, with a tree and branches to switch between.")
         case "pdf":
             name = translate("Export", "PDF")
             line = translate("Export", "Numbered pages with an outline of the messages.")
@@ -402,6 +402,6 @@ def _lines_text(kind: RecordKind) -> str:
         case "chat":
             return QCoreApplication.translate("Export", "Each line: a branch")
         case "completion":
-            return QCoreApplication.translate("Export", "Each line: a prompt, and its answer apart")
+            return QCoreApplication.translate("Export", "Each line: a prompt and its answer as two fields")
         case "preference":
             return QCoreApplication.translate("Export", "Each line: the shown answer and another version")

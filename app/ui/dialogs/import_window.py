@@ -143,7 +143,7 @@ class ImportWindow(Sheet):
             is_open=num_problems <= 3,
         )
         self.updates.show_lines(
-            self.tr("%n conversation(s) in Bough gain what is new in the file", "", len(summary.updates)),
+            self.tr("%n conversation(s) in Bough will be updated from the file", "", len(summary.updates)),
             [
                 self.tr("{name}: {messages}").format(
                     name=one.name, messages=self.tr("%n message(s)", "", one.num_messages)
@@ -155,7 +155,9 @@ class ImportWindow(Sheet):
         self.twins.show_lines(
             self.tr("%n conversation(s) already in Bough, left out", "", len(summary.twins)),
             [
-                twin.name if twin.name == twin.there else self.tr("{name}, in Bough “{there}”").format(**twin._asdict())
+                twin.name
+                if twin.name == twin.there
+                else self.tr("{name}, named “{there}” in Bough").format(**twin._asdict())
                 for twin in summary.twins[:_MAX_LINES]
             ],
             len(summary.twins),

@@ -66,7 +66,7 @@ def ask_about_hooks(parent: QWidget, hooks: Sequence[str]) -> bool | None:
     names = ", ".join(name.removesuffix(".py") for name in hooks[:_NUM_NAMED_MODELS])
     if len(hooks) > _NUM_NAMED_MODELS:
         names += ", …"
-    box.setText(QCoreApplication.translate("Dialogs", "The file has hooks: {names}").format(names=names))
+    box.setText(QCoreApplication.translate("Dialogs", "The file contains hooks: {names}").format(names=names))
     box.setInformativeText(
         QCoreApplication.translate(
             "Dialogs",
@@ -178,7 +178,9 @@ def ask_to_send(parent: QWidget, host: str) -> bool:
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setObjectName("send_to_server")
-    question = QCoreApplication.translate("Dialogs", "This conversation has stayed on this machine. Send it to {host}?")
+    question = QCoreApplication.translate(
+        "Dialogs", "This conversation has stayed on this computer. Send it to {host}?"
+    )
     box.setText(question.format(host=host))
     box.setInformativeText(
         QCoreApplication.translate(

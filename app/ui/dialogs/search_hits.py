@@ -85,7 +85,7 @@ class HitList(QListView):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("rows")
-        self.setAccessibleName(QCoreApplication.translate("Search", "Messages that were found"))
+        self.setAccessibleName(QCoreApplication.translate("Search", "Search results"))
         self._hits = _Hits(self)
         self.setModel(self._hits)
         self.setItemDelegate(_Rows(self))

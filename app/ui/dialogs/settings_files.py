@@ -92,10 +92,17 @@ class SettingsFiles(QObject):
         not_taken = [*left_out, *(name for name in found.hooks if name not in hooks)]
         changes, no_room_for = merged(program.settings, found, not_taken)
         program.preferences.change(**changes)
-        sentences = [Sentence("The settings were imported. Those before are kept in {file}.", file=kept), *no_room_for]
+        sentences = [
+            Sentence("The settings were imported. The previous settings are kept in {file}.", file=kept),
+            *no_room_for,
+        ]
         if left_out:
             names = ", ".join(left_out)
-            sentences.append(Sentence("Other hooks with these names are there, and stay: {names}.", names=names))
+            sentences.append(
+                Sentence(
+                    "Hooks that were not imported, because different hooks have the same names: {names}.", names=names
+                )
+            )
         self._post(Notice(joined(sentences), action=ShowFile(kept)))
         return True
 

@@ -112,7 +112,7 @@ def statistics_in_sentences(record: Record) -> str:
         )
     if (cost := _cost(record)) is not None:
         sentences.append(
-            QCoreApplication.translate("AnswerSummary", "It cost {money}, by the prices of its server.").format(
+            QCoreApplication.translate("AnswerSummary", "It cost {money} at the prices of its server.").format(
                 money=cost
             )
         )

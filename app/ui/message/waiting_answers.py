@@ -101,7 +101,7 @@ class WaitingAnswers(QObject):
         elif is_below_another and shown.is_queued(waiting.id):
             view.show_waiting(self.tr("waiting for the answer above"))
         elif self._controller.program.answers.waits_for_disk(waiting.id):
-            view.show_waiting(self.tr("waits until your message is on the disk"))
+            view.show_waiting(self.tr("waiting until your message is on the disk"))
         elif reading is not None:
             view.show_reading(reading)
         elif name is None:

@@ -81,7 +81,7 @@ def misfit_text(program: Program, name: str) -> str:
     """Return why a draft model does not fit the loaded model, in a few words; empty if no problem is known."""
     match program.drafts.misfit(name):
         case "gone":
-            return QCoreApplication.translate("DraftModels", "no longer there")
+            return QCoreApplication.translate("DraftModels", "missing")
         case "other_tokens":
             return QCoreApplication.translate("DraftModels", "different vocabulary from {model}").format(
                 model=model_label(program.session.name)

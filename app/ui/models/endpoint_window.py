@@ -43,7 +43,7 @@ class EndpointWindow(Sheet):
         self.without_key.setVisible(has_key)
         self.without_key.toggled.connect(self.key.setDisabled)
         self.name = QLineEdit("" if endpoint is None else endpoint.name)
-        self.name.setPlaceholderText(self.tr("the host"))
+        self.name.setPlaceholderText(self.tr("the address's host"))
         self._add_prices(None if endpoint is None else endpoint.prices)
         area = self._lay_out()
         self.add_button_ = self.add_button(
@@ -57,9 +57,9 @@ class EndpointWindow(Sheet):
     def _add_prices(self, prices: Prices | None) -> None:
         self.prompt_price, self.kept_price, self.answer_price, self.currency = fields = [QLineEdit() for _ in range(4)]
         names = (
-            (self.tr("prompt"), self.tr("Price of a million prompt tokens")),
-            (self.tr("kept"), self.tr("Price of a million prompt tokens that the server kept")),
-            (self.tr("answer"), self.tr("Price of a million answer tokens")),
+            (self.tr("prompt"), self.tr("Price per million prompt tokens")),
+            (self.tr("kept"), self.tr("Price per million prompt tokens that the server kept from earlier requests")),
+            (self.tr("answer"), self.tr("Price per million answer tokens")),
             (self.tr("€"), self.tr("Currency")),
         )
         for field, (short, name) in zip(fields, names, strict=True):
@@ -82,8 +82,8 @@ class EndpointWindow(Sheet):
         column.addWidget(
             quiet_label(
                 self.tr(
-                    "A server that speaks OpenAI's API: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, a company's "
-                    "gateway, or Bough on another machine. Conversations with its models are sent to it."
+                    "A server with OpenAI's API: vLLM, SGLang, llama.cpp, mlx-lm, LM Studio, a company's gateway, "
+                    "or Bough on another computer. Conversations with its models are sent to it."
                 )
             )
         )
@@ -109,9 +109,9 @@ class EndpointWindow(Sheet):
         form.addRow(self.tr("Prices"), prices)
         column.addLayout(form)
         about = self.tr(
-            "The key is kept in this system's keyring. A name such as $OPENAI_API_KEY means the environment variable. "
-            "Prices are for a million tokens: of prompts, of prompts that the server kept, and of answers; then the "
-            "currency. Without any, no costs are shown."
+            "The key is kept in this system's keyring. A name such as $OPENAI_API_KEY means the environment "
+            "variable. Prices are per million tokens: prompt tokens, prompt tokens that the server kept from "
+            "earlier requests, and answer tokens; then the currency. Without prices, no costs are shown."
         )
         column.addWidget(quiet_label(about))
         column.addStretch(1)

@@ -194,7 +194,7 @@ def transfer_text(transfer: Transfer) -> str:
     if transfer.state == "running":
         parts += _activity(transfer)
     elif transfer.num_ahead:
-        parts.append(translate("Models", "{num} before it").format(num=counted(transfer.num_ahead)))
+        parts.append(translate("Models", "{num} ahead").format(num=counted(transfer.num_ahead)))
     # Lines may break only between the parts.
     return " · ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
 

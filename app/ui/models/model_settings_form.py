@@ -35,7 +35,10 @@ _KV_BITS: tuple[Literal[16, 8, 4] | None, ...] = (None, 16, 8, 4)
 
 
 class ModelSettingsForm(QWidget):
-    """Folded at first; its button says which settings are set. Only for models that can be loaded, except the guide."""
+    """A form that is folded at first; its button says which settings are set.
+
+    The guide and models that can't be loaded have none.
+    """
 
     def __init__(self, program: Program, theme: Theme) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ class AdvancedPart(FoldedPart):
         self._api = program.local_api
         self._program = program
         settings = program.settings.local_api
-        self.network = RadioGroup(self.tr("Where requests may come from"))
+        self.network = RadioGroup(self.tr("Requests accepted from"))
         self.network.add(self.tr("This computer"))
         self.network.add(
             self.tr("Other computers, too"),

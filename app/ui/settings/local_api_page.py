@@ -80,7 +80,7 @@ class LocalApiPage(SettingsPage):
         self.port = _port_field(self.tr("Port"), settings.port)
         self._port_card = card(self.tr("Port"), "", _row(self.port))
         self.models = RadioGroup(self.tr("Models for requests"))
-        self.models.add(self.tr("Only the loaded one"), self.tr("Requests for other models get an error."))
+        self.models.add(self.tr("Only the loaded model"), self.tr("Requests for other models get an error."))
         self.models.add(
             self.tr("All models on this computer"),
             self.tr(

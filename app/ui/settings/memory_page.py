@@ -118,7 +118,7 @@ class MemoryPage(SettingsPage):
         cards.addWidget(
             card(
                 self.tr("Also keep the cache on disk"),
-                self.tr("The cache on disk stays when you close Bough or use another model."),
+                self.tr("The cache on disk is kept when you close Bough or use another model."),
                 self.disk,
                 self._on_disk,
                 buttons,
@@ -159,7 +159,7 @@ class MemoryPage(SettingsPage):
         is_reused = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
         loads_again = self.tr("The model will be loaded again when no answer is being written; {}")
         consequence = (
-            self.tr("its cache comes back from disk.")
+            self.tr("its cache is loaded from disk.")
             if is_reused
             else self.tr("it reads the conversations again when needed.")
         )

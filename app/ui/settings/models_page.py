@@ -52,7 +52,7 @@ class ModelsPage(SettingsPage):
         self.cards.addWidget(
             card(
                 self.idle.accessibleName(),
-                self.tr("Its memory is free for other programs then. The next question loads it again."),
+                self.tr("Then its memory is free for other programs. The next question loads it again."),
                 self.idle,
             )
         )
@@ -106,7 +106,7 @@ class ModelsPage(SettingsPage):
         label.show_text(folder)
         button = QPushButton(self.tr("Remove"))
         button.setAccessibleName(self.tr("Remove {what}").format(what=folder))
-        button.setToolTip(self.tr("It is no longer searched. Its files are kept."))
+        button.setToolTip(self.tr("The folder is no longer searched. Its files are kept."))
         button.clicked.connect(partial(self._program.remove_model_folder, folder))
         self.remove_buttons.append(button)
         widget = QWidget()

@@ -116,15 +116,18 @@ class TokenPopover(QFrame):
         origins = {
             ORIGINS["forced"]: self.tr("Forced: no other token was possible, or a hook set it."),
             ORIGINS["healed"]: self.tr("Healed: it starts with the end of the text before it."),
-            ORIGINS["draft"]: self.tr("Drafted: it was predicted, and the model agreed."),
+            ORIGINS["draft"]: self.tr("Drafted: it was predicted, and the model confirmed it."),
             ORIGINS["chosen"]: self.tr("Chosen by you."),
-            ORIGINS["given"]: self.tr("Given before the model continued."),
+            ORIGINS["given"]: self.tr("Part of the text that the model continued."),
             ORIGINS["recut"]: self.tr("The answer ended inside a token, so its end was tokenized again."),
         }
         hints = [origins[piece.origin]] if piece.origin in origins else []
         if not piece.alternatives:
             hints.append(
-                self.tr("No alternatives are known. They are recorded for answers written while tokens are shown.")
+                self.tr(
+                    "No alternatives are known. They are recorded only for answers that are written while tokens are "
+                    "shown."
+                )
             )
         elif can_fork:
             hints.append(self.tr("↑ ↓ and Enter, or a click, continue with another token."))

@@ -180,7 +180,7 @@ def test_instead_of_a_damaged_file_its_newest_sound_backup_is_read(
     before = path.read_bytes()
     with contextlib.closing(_as_the_program_starts(path)) as store:
         assert f"The conversations in {path} are damaged" in _reason(store)
-        assert _reason(store).endswith(f"You see the backup {sound}, which can only be read.")
+        assert _reason(store).endswith(f"Bough shows the backup {sound}, which can't be changed.")
         assert drawn(store.messages.shown_by(1)) == "u1-a1"
         _refuses_all_changes(store)
     assert path.read_bytes() == before

@@ -23,7 +23,7 @@ class WatchedUpkeep(Upkeep):
             # A round that has begun already may have missed something.
             target = self._num_rounds + 2
             while self._num_rounds < target:
-                self.look_now()
+                self.start_now()
                 if not self._done.wait(timeout_s):
                     return False
         return True

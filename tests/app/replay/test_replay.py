@@ -104,7 +104,7 @@ def test_an_answer_forked_by_a_hook_uses_the_seeds_of_its_parts(writer: Writer) 
         assert verdict.matched
         assert verdict.num_compared == 12
         assert len(verdict.reasons) == len(_record(answer).earlier)
-        assert all("A hook forked it after token" in reason for reason in verdict.reasons)
+        assert all("A hook forked the answer after token" in reason for reason in verdict.reasons)
     whole = next(answer for answer in answers if len(_record(answer).earlier) == 2)
     # Each part has its own seed. Without them the answer differs.
     assert len({_record(answer).seed for answer in answers}) == 4

@@ -31,9 +31,9 @@ _SAMPLED = Record(sampling=Sampling(temperature=1.0))
     ("record", "begins"),
     [
         (_RECORD, []),
-        (Record(), ["The weights that wrote it are unknown."]),
+        (Record(), ["The weights that generated the answer are unknown."]),
         (Record(model_identity="other", versions={"mlx": "1"}), ["Other library versions: mlx 1 → 2."]),
-        (Record(model_identity="other"), ["Other weights, another configuration"]),
+        (Record(model_identity="other"), ["The weights, the configuration or the type of device is different"]),
         (Record(model_identity="same", kv_bits=4), ["The cache has full precision now and had 4 bits before."]),
         (
             Record(
@@ -41,7 +41,7 @@ _SAMPLED = Record(sampling=Sampling(temperature=1.0))
                 hook_records=(HookRecord(name="slow", is_off=True), HookRecord(name="quick")),
                 earlier=(Earlier(end=7, seed=1, sampling=Sampling(), has_forked=True),),
             ),
-            ["The hook “slow” was turned off", "A hook forked it after token 7."],
+            ["The hook “slow” was turned off", "A hook forked the answer after token 7."],
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_tokens_that_were_not_sampled():
         (
             Difference(place=0, stored_id=1, drawn_id=2, stored_logprob=-1.0, recorded_logprob=-2.0),
             _SAMPLED,
-            "was -2.000 and is -1.000 now. Something computes differently.",
+            "was -2.000 and is -1.000 now. This computer or a library computes differently.",
         ),
         (
             Difference(place=0, stored_id=1, drawn_id=2, stored_logprob=-1.0, drawn_logprob=-1.01),

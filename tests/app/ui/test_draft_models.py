@@ -153,7 +153,7 @@ def test_unsuitable_and_missing_draft_models_are_disabled_in_the_menu(user: User
     shutil.rmtree(models / "moved away")
     user.window.menus.menu("Models").aboutToShow.emit()
     menu = user.window.menus.menu("Draft model")
-    expected = {"small": True, "unfit (different vocabulary from large)": False, "moved away (no longer there)": False}
+    expected = {"small": True, "unfit (different vocabulary from large)": False, "moved away (missing)": False}
 
     def offered() -> dict[str, bool]:
         return {action.text(): action.isEnabled() for action in menu.actions() if action.toolTip() in names}

@@ -277,7 +277,7 @@ def test_an_answer_that_is_cut_off_stays_and_says_why(user: User, server: Endpoi
 @pytest.mark.parametrize(
     ("address", "key", "why"),
     [
-        ("nothing at all", "", "no address"),
+        ("nothing at all", "", "not the address"),
         pytest.param("http://user:pass@host/v1", "", "as the key instead", marks=pytest.mark.long),
         pytest.param("http://127.0.0.1:9/v1", "", "can't be reached", marks=pytest.mark.long),
         pytest.param("SERVER", "wrong", "refused the key", marks=pytest.mark.long),

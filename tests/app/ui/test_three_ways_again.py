@@ -278,7 +278,7 @@ def test_the_hooks_of_a_settings_file_are_imported_only_if_the_user_says_so(
         def answer(box: QMessageBox) -> None:
             box.activateWindow()
             user.bot.waitUntil(box.isActiveWindow, timeout=PATIENCE_MS)
-            assert f"The file has hooks: {way}" in screen_reader.found(box, QAccessible.Role.StaticText)
+            assert f"The file contains hooks: {way}" in screen_reader.found(box, QAccessible.Role.StaticText)
             # The harmless button has the focus.
             assert name_of(focus(user)) == "Without hooks"
             press(user, way, box, name)

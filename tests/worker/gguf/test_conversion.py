@@ -187,7 +187,7 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         inspect(first)
     raw = raw_file(third)
     second.write_bytes(bytes(replace(raw, tensors=raw.tensors[:1]).with_entry(Entry("split.no", 2, 1))))
-    with pytest.raises(ModelInvalidError, match="is there twice"):
+    with pytest.raises(ModelInvalidError, match="occurs twice"):
         inspect(first)
     third.write_bytes(bytes(replace(raw, tensors=raw.tensors[:1])))
     second.write_bytes(bytes(replace(raw, tensors=[]).with_entry(Entry("split.no", 2, 1))))
@@ -299,7 +299,7 @@ def test_a_killed_conversion_resumes(file: Path, tmp_path: Path, small_files: No
             assert process.stdout.readline()
             process.stdin.write(b"\n")
             process.stdin.flush()
-        with pytest.raises(BadRequestError, match="is being made already"):
+        with pytest.raises(BadRequestError, match="is already being written"):
             next(iter(convert(file, tmp_path / "small")))
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -255,8 +255,8 @@ def test_tools_have_the_shape_of_each_format(store: Store) -> None:
     ]
     assert [tool["name"] for tool in json.loads(record["tools"])] == ["weather"]
     assert [str(said) for said in losses.sentences()] == [
-        "Answers without their reasoning, because lines of this kind have no field for it: 1.",
-        "Answers without their words beside a tool call, because lines of this kind have no field for both: 1.",
+        "Answers exported without their reasoning, because lines of this kind have no field for it: 1.",
+        "Answers exported without their text beside a tool call, because lines of this kind have no field for both: 1.",
     ]
 
 

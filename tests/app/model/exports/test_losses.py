@@ -125,7 +125,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
 """Texts by which each part is found in a file."""
 
 _SAID: dict[str, str] = {
-    "words beside a call": "without their words beside a tool call",
+    "words beside a call": "without their text beside a tool call",
     "thoughts before a call": "without their reasoning",
     "note": "Notes left out",
     "name of a branch": "the name of their branch",
@@ -209,7 +209,7 @@ def test_each_part_is_in_the_file_or_named_in_the_remarks(
 ) -> None:
     assert qapp is not None
     if (format_, kind) in _REFUSED:
-        words = "pairs have no field" if format_ == "axolotl" else "no branch here is one question"
+        words = "pairs have no field" if format_ == "axolotl" else "no branch here consists of one question"
         with pytest.raises(NothingToExportError, match=words):
             _exported(tmp_path, format_, Options(records=kind))
         return

@@ -136,7 +136,10 @@ def test_pairs_have_the_shown_answer_and_each_other_one(store: Store) -> None:
     assert said == [_INCOMPLETE]
     pairs, said = _records(chain.excerpt(), "axolotl", "preference")
     assert pairs == [{"messages": _START, "chosen": good, "rejected": bad}]
-    assert said == [_INCOMPLETE, "Answers without their reasoning, because lines of this kind have no field for it: 1."]
+    assert said == [
+        _INCOMPLETE,
+        "Answers exported without their reasoning, because lines of this kind have no field for it: 1.",
+    ]
 
 
 def test_completions_of_mlx_lm_are_one_question_and_one_answer(store: Store) -> None:
@@ -147,7 +150,7 @@ def test_completions_of_mlx_lm_are_one_question_and_one_answer(store: Store) -> 
     chain.add("assistant", "a2")
     assert _records(chain.excerpt(), "mlx-lm", "completion") == (
         [],
-        ["Branches left out, because a line of this kind holds one question and one answer in words: 1."],
+        ["Branches left out, because a line of this kind holds only one question and one answer as text: 1."],
     )
 
 
@@ -185,7 +188,9 @@ def _late_system(chain: _Chain) -> None:
 
 
 _INCOMPLETE = "Answers left out, because they are stopped, cut off, failed or empty: 1."
-_JOINED = "Messages joined with the one before, because chat templates demand that questions and answers alternate: 1."
+_JOINED = (
+    "Messages joined with the previous message, because chat templates require questions and answers to alternate: 1."
+)
 _CALLS = "Tool calls without a result, and results without a call, left out: {}."
 
 
@@ -196,7 +201,7 @@ _CALLS = "Tool calls without a result, and results without a call, left out: {}.
         (
             _greeted,
             ["q1", "a1\n\nmore"],
-            [_JOINED, "Notes left out, because records for training have no place for them: 1."],
+            [_JOINED, "Notes left out, because training records have no field for them: 1."],
         ),
         (_unanswered, ["q1\n\nq2", "a2"], [_CALLS.format(2), _JOINED]),
         (_broken_off, ["q1", "Wait.", "q2", "a2"], [_CALLS.format(1)]),
@@ -314,7 +319,7 @@ def test_mlx_lm_trains_on_the_folder(store: Store, tmp_path: Path) -> None:
     found = [_side(store, valid=False) for _ in range(2)]
     made = _written(tmp_path / "data", "mlx-lm", Options(), *found, _side(store, valid=True))
     assert [str(remark) for remark in made.remarks] == [
-        "A file has fewer lines than mlx-lm takes at once. Add --batch-size 2 there."
+        "A file has fewer lines than a batch of mlx-lm. Run mlx-lm with --batch-size 2."
     ]
     args = SimpleNamespace(data=str(tmp_path / "data"), train=True, test=False, mask_prompt=False)
     train_set, valid_set, _ = _loaded(args, tokenizer)
@@ -360,7 +365,7 @@ def test_no_file_is_empty_or_left_from_an_earlier_export(store: Store, tmp_path:
     assert len(_written(tmp_path / "d", "trl", Options(), for_train, for_valid).paths) == 2
     made = _written(tmp_path / "d", "trl", Options(), for_valid)
     assert made.paths == [tmp_path / "d" / "train.jsonl"] == list((tmp_path / "d").iterdir())
-    assert "train.jsonl has them instead" in str(made.remarks[0])
+    assert "they were written to train.jsonl instead" in str(made.remarks[0])
     made = _written(tmp_path / "d", "trl", Options(records="preference"), _Chain(store).excerpt())
     assert (made.paths, made.empty) == ([], ["n"])
     assert [path.name for path in (tmp_path / "d").iterdir()] == ["train.jsonl"]

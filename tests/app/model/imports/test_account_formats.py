@@ -490,8 +490,8 @@ def test_the_activity_of_gemini_becomes_conversations(store: Store, tmp_path: Pa
     assert answer.record.model == "3 Pro"
     assert [tree.conversation.name for tree in trees] == ["Begin", "What is this?", "Later"]
     remarks = {str(remark): number for remark, number in summary.remarks.items()}
-    assert remarks["records of other activity than with Gemini, left out"] == 1
-    assert remarks["conversations of Gemini put together by time, because the file does not name them"] == 2
+    assert remarks["records of activity other than Gemini's, left out"] == 1
+    assert remarks["conversations of Gemini that were grouped by time, because the file does not name them"] == 2
     # A month later the conversation with an id has grown, and there is a new one.
     grown = [
         _activity("2026-03-03T20:00:00Z", "Prompted New", "<p>Yes</p>"),

@@ -237,7 +237,10 @@ def test_a_copy_of_cherry_studios_own_files_is_refused_by_name(store: Store, tmp
         archive.writestr("metadata.json", json.dumps({"version": 6}))
         archive.writestr("IndexedDB/file__0.indexeddb.leveldb/000003.log", b"\0")
     (problem,) = import_all(store, tmp_path / "cherry-studio.zip").problems
-    assert problem.why == "it is a copy of Cherry Studio's own files, and Bough reads only its backups with a data.json"
+    assert problem.why == (
+        "it is a copy of Cherry Studio's own files; "
+        "Bough reads only backups of Cherry Studio, which contain a data.json"
+    )
 
 
 def _backup(path: Path, session: dict[str, Any], *files: tuple[str, str, bytes]) -> None:

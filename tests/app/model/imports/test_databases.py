@@ -104,7 +104,7 @@ def test_a_chat_of_open_webuis_database_is_the_same_as_its_export(store: Store, 
     assert dict(summary.remarks) == {
         "pictures and files, stored with their messages": 2,
         "tool calls, tool results and messages of other roles, kept as notes": 2,
-        "messages that only Open WebUI's table of messages has, taken from there": 2,
+        "messages that are only in Open WebUI's table of messages, added from there": 2,
         "tags of Open WebUI, left out": 1,
     }
     excerpt = whole_tree(store, summary.conversation_ids[0])
@@ -249,7 +249,7 @@ def _unended(path: Path) -> None:
 _ENDLESS = (
     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS user_id, i AS title, i AS chat FROM n"
 )
-_NOT_PLAIN = "its “chat” is no plain table, so Bough does not read it"
+_NOT_PLAIN = "its “chat” is not a plain table, so Bough does not read it"
 
 
 @pytest.mark.parametrize(
@@ -258,12 +258,15 @@ _NOT_PLAIN = "its “chat” is no plain table, so Bough does not read it"
         (_damaged, "the database is damaged ("),
         (_looping, "the database is damaged ("),
         (_cut, "the database is damaged ("),
-        (_unended, "its program has not ended a change; open it with that program once, then import it"),
+        (_unended, "its program did not finish a change; open the file once in that program, then import it"),
         (_changed("DROP TABLE chat", f"CREATE VIEW chat AS {_ENDLESS}"), _NOT_PLAIN),
         (_changed("DROP TABLE chat", "CREATE VIRTUAL TABLE chat USING fts5 (user_id, title)"), _NOT_PLAIN),
         (_changed("DROP TABLE chat", "CREATE TABLE chat (rowid, user_id, title, chat)"), _NOT_PLAIN),
         (_changed("DROP TABLE chat", "CREATE TABLE chat (user_id, title, chat AS (hex(zeroblob(9)) ))"), _NOT_PLAIN),
-        (_changed("DROP TABLE chat"), "Bough does not know this database; its tables are chat_message, file, folder"),
+        (
+            _changed("DROP TABLE chat"),
+            "Bough does not support this database; its tables are chat_message, file, folder",
+        ),
         (_changed("DELETE FROM chat"), "it contains no conversations"),
     ],
 )  # fmt: skip

@@ -263,8 +263,8 @@ def test_a_conversation_without_messages_is_skipped(store: Store, tmp_path: Path
     file = tmp_path / "in.json"
     assert [f"{problem.where}: {problem.why}" for problem in summary.problems] == [
         f"{file}, conversation 1 (“Corrupted entry”): its messages are missing",
-        f"{file}, conversation 3 (“what is this”): Bough does not know this format; its fields are title",
-        f"{file}, conversation 4: Bough does not know this format",
+        f"{file}, conversation 3 (“what is this”): Bough does not support this format; its fields are title",
+        f"{file}, conversation 4: Bough does not support this format",
         f"{file}, conversation 5 (“t”): its messages are missing",
     ]
 

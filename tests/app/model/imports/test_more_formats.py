@@ -260,7 +260,7 @@ def test_a_file_is_recognised_regardless_of_its_name_and_encoding(
 def test_an_unknown_format_is_refused_by_the_names_of_its_fields(store: Store, tmp_path: Path, content: Any) -> None:
     (tmp_path / "in.json").write_text(json.dumps(content))
     (problem,) = import_all(store, tmp_path / "in.json").problems
-    assert problem.why == f"Bough does not know this format; its fields are {', '.join(sorted(content))}"
+    assert problem.why == f"Bough does not support this format; its fields are {', '.join(sorted(content))}"
     assert store.conversations.all() == []
 
 
