@@ -76,7 +76,7 @@ class QtApplication(QApplication):
 
     @override
     def event(self, event: QEvent) -> bool:
-        # macOS names files that were opened in the Finder or dropped on the Dock, one an event.
+        # macOS sends one event for each file that was opened in the Finder or dropped on the Dock.
         if isinstance(event, QFileOpenEvent) and event.file():
             self.open_files([Path(event.file())])
             return True

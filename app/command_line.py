@@ -13,7 +13,7 @@ _COMMANDS = SHELL_COMMANDS | {"open", "tour"}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Return what the command line asks for. Files without a command are to be opened: `bough FILE…`."""
+    """Parse the command line. Files without a command are to be opened: `bough FILE…`."""
     made = parser()
     # The first argument that belongs to no option.
     at = 0

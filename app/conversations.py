@@ -21,7 +21,7 @@ from app.notices import Notice, Notices, UndoArchive, UndoDelete
 from worker.sentence import Sentence
 
 _LOOK_MS = 2000
-"""How often to look for what another program has added to the store."""
+"""The time between two checks for messages that another program has added to the store."""
 
 
 class Conversations(QObject):
@@ -61,7 +61,7 @@ class Conversations(QObject):
         self._histories: dict[int, History] = {}
         """The steps to undo in each conversation since the program started."""
         self._version_elsewhere, self._newest = 0, 0
-        """The state of the store in which nothing of another program was missing here."""
+        """The state of the store when this window last showed everything that other programs had added."""
         with contextlib.suppress(StoreError):
             self._version_elsewhere, self._newest = store.version_elsewhere, store.messages.newest
         self.looking = QTimer(self, interval=_LOOK_MS)
@@ -202,15 +202,15 @@ class Conversations(QObject):
         self.changed.emit()
 
     def _look(self) -> None:
-        """Show what another program has added to the store, such as `bough serve --keep` or `bough import`."""
-        # A store that can't be read now is reported where the user needs it.
+        """Show the messages that another program, such as `bough serve --keep`, has added to the store."""
+        # If the store can't be read, this is reported when the user needs it.
         with contextlib.suppress(StoreError):
             version = self._store.version_elsewhere
             if version == self._version_elsewhere:
                 return
             added = self._store.messages.added_since(self._newest)
             self._take_added([(message_id, parent_id) for message_id, parent_id, streams in added if not streams])
-            # An answer that streams, here or elsewhere, is looked at again when it is over.
+            # Streaming answers, here or in another program, are checked again when they have ended.
             streaming = [message_id for message_id, _, streams in added if streams]
             self._newest = streaming[0] - 1 if streaming else self._store.messages.newest
             self._version_elsewhere = version

@@ -32,13 +32,13 @@ class ModelNotices(QObject):
         of_models: SettingsOfModels,
         reports: CrashReports | None,
     ) -> None:
-        """`reports`: where to keep reports of workers that ended by themselves; None: nowhere."""
+        """`reports`: the folder for reports of workers that ended unexpectedly; None if none are kept."""
         super().__init__()
         self._sessions, self._session, self._answers = sessions, sessions.chosen, answers
         self._notices, self._templates, self._of_models = notices, templates, of_models
         self._reports = reports
         self._report: tuple[Sentence, Path] | None = None
-        """The report of a worker that died, which is not offered yet, and a phrase on how it ended."""
+        """The report of a worker that died, which was not offered yet, and a phrase that says how it ended."""
         self._without_template: set[str] = set()
         """Models without a template for which a plain one was offered."""
         self._shown_model: tuple[str, str] = ("", "")
@@ -174,7 +174,7 @@ class ModelNotices(QObject):
 
 
 def _lines(crash: Crash) -> Iterator[str]:
-    """Yield the lines of a report: what the process did, with which model and libraries, and its last words."""
+    """Yield the lines of a report: what the process was doing, its model and libraries, and the end of its log."""
     heartbeat = crash.end.heartbeat
     lasted = "" if heartbeat is None else f", for {heartbeat.lasted_s:.1f} s"
     yield f"It was {described(heartbeat)}{lasted}."

@@ -1,4 +1,4 @@
-"""Updates a store of an older version before the window opens, with a word to the user if it takes long."""
+"""Updates a store of an older version before the window opens. A small window says so if this takes long."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from app.model.store import Store
 from app.ui.languages import Language, language_in_use
 
 _PATIENCE_MS = 300
-"""Most updates take less time, and need no words."""
+"""Most updates are finished by then, and no window is shown."""
 _LOOK_MS = 10
 _WIDTH_PX = 420
 _VERSION_BYTES = slice(60, 64)
-"""The place of the version in the head of a SQLite file."""
+"""The bytes of the version in the header of a SQLite file."""
 
 
 def update_store(path: Path, language: str, *, was_used: bool, patience_ms: int = _PATIENCE_MS) -> None:
@@ -57,13 +57,13 @@ def _is_older(path: Path) -> bool:
 
 
 def _update(path: Path, was_used: bool) -> None:
-    # Whatever goes wrong, goes wrong again when the store is opened, and is said there.
+    # Any error happens again when the store is opened, and is reported there.
     with contextlib.suppress(Exception):
         Store(path, was_used=was_used).close()
 
 
 class _UpdateWindow(QWidget):
-    """Says what goes on. It can't be closed, because the update can't be left out."""
+    """Says that the store is being updated. It can't be closed, because the update is necessary."""
 
     def __init__(self) -> None:
         super().__init__(None, Qt.WindowType.Dialog | Qt.WindowType.CustomizeWindowHint | Qt.WindowType.WindowTitleHint)

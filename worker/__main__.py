@@ -63,10 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     if chosen.stdio:
         from worker import stdio
-        from worker.logs import speaking_to
+        from worker.logs import logging_to
 
         try:
-            with speaking_to(None, "worker"):
+            with logging_to(None, "worker"):
                 return stdio.serve(chosen.cache_folder, chosen.hooks_folder, chosen.hook_patience_s)
         except KeyboardInterrupt:  # before the server runs
             return 130

@@ -1,7 +1,7 @@
-"""Log lines without anything that a user wrote, and what a process says before it dies. Independent of MLX and Qt.
+"""Log lines without the user's texts, and the last lines of a process that dies. Independent of MLX and Qt.
 
-A line has the program's own words: the text of the call that logs. Of the values in it, only numbers, types and codes
-of errors are written. Exceptions are written without their messages, which often quote what could not be read.
+A line contains the fixed text of the logging call. Of the values in it, only numbers, types and error codes are
+written. Exceptions are written without their messages, which often quote a user's text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _OWN = ("app", "worker")
-"""The loggers whose texts are Bough's own words."""
+"""The loggers of Bough's own code, whose fixed texts are written."""
 _LEFT_OUT = "…"
 _MARK = "\x1e"
 """Begins a line that a process logged. Other lines were written by a library or the system."""
@@ -50,13 +50,13 @@ _ROOT = Path(__file__).parent.parent
 
 @final
 class Harmless(str):
-    """A line that holds nothing of a user, so it is logged as a whole."""
+    """A line without any text of the user, so the whole line is logged."""
 
     __slots__ = ()
 
 
 class LogFormatter(logging.Formatter):
-    """Writes a record as a line, with its time unless not `with_time`, and lines for the places of an exception."""
+    """Formats a record as a line, with its time if `with_time`, and an exception as lines below it."""
 
     def __init__(self, *, with_time: bool = True) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def _words(record: logging.LogRecord) -> str:
 
 
 def shown(value: object) -> str | int | float:
-    """Return a value as it may stand in a log: numbers and codes as they are, all else left out."""
+    """Return a value in the form in which it may be logged: numbers and codes unchanged, everything else left out."""
     match value:
         case Sentence():
             return filled(value.template, {name: str(shown(field)) for name, field in value.fields.items()})
@@ -96,7 +96,7 @@ def shown(value: object) -> str | int | float:
 
 
 def _kind(error: BaseException) -> str:
-    """Return the kind of an exception: its class, and the code of an error of the system or of SQLite."""
+    """Return the class of an exception, with the code if it is an error of the system or of SQLite."""
     name = type(error).__name__
     match error:
         case OSError(errno=int() as number):
@@ -110,7 +110,7 @@ def _kind(error: BaseException) -> str:
 
 
 def lines_of(error: BaseException) -> list[str]:
-    """Return an exception as lines: its places in the code, its kind, and the same for what caused it."""
+    """Return the stack trace and the kind of an exception as lines, and those of its causes."""
     lines: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = error
@@ -131,12 +131,12 @@ def _place(file: str, line: int | None) -> str:
     parts = path.parts
     if "site-packages" in parts:
         return f"{'/'.join(parts[parts.index('site-packages') + 1 :])}:{line}"
-    # A user's hook may have any folder.
+    # A user's hook may be in any folder.
     return f"{path.name}:{line}"
 
 
 def log_uncaught(log: logging.Logger) -> Callable[[], None]:
-    """From now on log exceptions that nobody catches, in any thread, before they are printed.
+    """Log uncaught exceptions of all threads from now on, before they are printed.
 
     Return a function that ends this.
     """
@@ -167,16 +167,16 @@ def print_logs(begin: str) -> None:
     logging.basicConfig(handlers=[handler])
 
 
-# --- the process that speaks -----------------------------------------------------------------------------------
+# --- the process that logs -----------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def speaking_to(listener: Connection | None, name: str) -> Generator[None]:
-    """Send log lines of this process, and all that is written to its descriptor 2, to the process that started it.
+def logging_to(listener: Connection | None, name: str) -> Generator[None]:
+    """Send the log of this process, and everything written to its descriptor 2, to the process that started it.
 
-    Python's own standard error, which a hook's `print` also uses, still leads where it led: it may hold anything.
-    Nothing ever waits for the listener. Without a listener, all goes to standard error. `name` is the logger whose
-    lines are sent.
+    Python's own standard error, which a hook's `print` also uses, still goes to its old place, because it may contain a
+    user's text. This process never waits for the listener. Without a listener, everything goes to standard error.
+    `name` is the logger whose lines are sent.
     """
     log = logging.getLogger(name)
     # Not Python's standard error, which may have no descriptor.
@@ -221,7 +221,7 @@ class _Sender(logging.Handler):
 
 
 class Listener:
-    """Reads what a process says, prints it, logs it, and keeps the last lines. Reading never waits."""
+    """Reads the output of a process, prints it, logs it, and keeps the last lines. Reading never waits."""
 
     def __init__(self, pipe: _Pipe) -> None:
         os.set_blocking(pipe.fileno(), False)
@@ -231,7 +231,7 @@ class Listener:
         """The last lines, without what may be a user's."""
 
     def read(self) -> bool:
-        """Take all that was written until now. Return False if the process has ended."""
+        """Read everything that was written until now. Return False if the process has ended."""
         while True:
             try:
                 data = os.read(self._pipe.fileno(), _READ_BYTES)

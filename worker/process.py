@@ -26,7 +26,7 @@ from worker.blas import preload
 from worker.bytecode import keep_bytecode
 from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
-from worker.logs import Listener, print_logs, speaking_to
+from worker.logs import Listener, logging_to, print_logs
 from worker.printable import print_printable_text
 from worker.protocol import Command, Event, Heartbeat, Shutdown
 from worker.pulse import BEAT_S, Pulse
@@ -214,7 +214,7 @@ def main(
     none are sent.
     `words`: where to send what is logged; None: to standard error.
     """
-    with speaking_to(words, "worker"):
+    with logging_to(words, "worker"):
         _main(commands, events, cache_folder, hooks_folder, beats)
 
 

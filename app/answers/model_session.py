@@ -51,14 +51,14 @@ class _Good:
 
 
 class Crash(NamedTuple):
-    """A worker that has ended by itself, and the model that it had."""
+    """A worker that ended unexpectedly, and its model."""
 
     how: Sentence
     end: WorkerEnd
     model: str
     draft: str
     versions: Mapping[str, str]
-    """Of the libraries, by name; empty if no model was loaded."""
+    """The versions of the libraries, by name; empty if no model was loaded."""
 
 
 class ModelSession(QObject):
@@ -131,7 +131,7 @@ class ModelSession(QObject):
         self.is_precision_refused = False
         """Whether that model does not support the requested bits of the cache."""
         self.last_crash: Crash | None = None
-        """The last worker that ended by itself; None if none did."""
+        """The last worker that ended unexpectedly; None if none did."""
         self.kept: CacheStatsReport | None = None
         """The worker's last report about its cache; None if there is none."""
         self.name = ""

@@ -38,12 +38,12 @@ class Client(Protocol):
 
 
 class WorkerEnd(NamedTuple):
-    """What is known of a worker that has ended by itself."""
+    """The facts about a worker that ended unexpectedly."""
 
     exit_code: int
     """Negative means a signal."""
     heartbeat: Heartbeat | None
-    """Its last one; None if it ended before the first."""
+    """The time of its last heartbeat; None if it ended before the first."""
     last_words: list[str]
     """The last lines that it logged or that libraries printed, without users' texts."""
 
@@ -82,7 +82,7 @@ class WorkerLink(QObject):
         self.takes_first: Callable[[Event], bool] = lambda _: False
         """Called in the link's thread with each event. If it returns True, the event is not emitted."""
         self.last_end: WorkerEnd | None = None
-        """The end of the last worker that ended by itself; None if none did."""
+        """How the last worker ended that ended unexpectedly; None if none did."""
         self._client: Client | None = None
         self._thread: threading.Thread | None = None
         # Only these two signals cross threads, each with one permanent slot. PySide has crashed when a slot was

@@ -1,1 +1,1 @@
-"""What keeps an installation in good order: its log, reports of crashes, news of releases, moving. No Qt."""
+"""Maintenance of an installation: its log, crash reports, news of releases, moving. No Qt."""

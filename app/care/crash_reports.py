@@ -1,4 +1,4 @@
-"""Reports of crashes: text files on this computer, which are never sent. They hold nothing that a user wrote.
+"""Crash reports: text files on this computer, which are never sent. They contain no text of the user.
 
 While the program runs, it has a file that Python writes to when the program crashes. The next start finds it.
 """
@@ -32,7 +32,7 @@ class CrashReports:
         self._running: IO[str] | None = None
 
     def begin(self) -> None:
-        """From now on, note a crash of this process in a file. Without a folder that can be written, do nothing."""
+        """Record a crash of this process in a file from now on. Do nothing if the folder can't be written."""
         with contextlib.suppress(OSError):
             make_folder(self.folder)
             path = self.folder / f"{_now():%Y-%m-%d %H-%M-%S} bough {os.getpid()}{_RUNNING}"
@@ -46,21 +46,21 @@ class CrashReports:
             self._running = file
 
     def add_facts(self) -> None:
-        """Write into the file what this program and this machine are. That takes time, so it follows `begin` later."""
+        """Add facts about this program and this computer to the file. This takes time, so it is not done in `begin`."""
         if self._running is not None:
             with contextlib.suppress(OSError):
                 self._running.write("\n".join([*_facts(), "", ""]))
                 self._running.flush()
 
     def note(self, error: BaseException) -> None:
-        """Note an exception that ends the program."""
+        """Record an exception that ends the program."""
         if self._running is not None:
             with contextlib.suppress(OSError):
                 self._running.write("\n".join(["The program ended by an error.", *lines_of(error), ""]))
                 self._running.flush()
 
     def end(self) -> None:
-        """End `begin`: the program ends by itself."""
+        """Stop recording, because the program ends normally."""
         file, self._running = self._running, None
         if file is not None:
             faulthandler.disable()
@@ -70,14 +70,14 @@ class CrashReports:
                 file.close()
 
     def collect(self) -> Path | None:
-        """Make reports of the files of crashed programs. Return the newest of these reports; None if there is none."""
+        """Turn the files of crashed programs into reports. Return the newest report; None if there is none."""
         newest: Path | None = None
         for path in self._files(_RUNNING):
             with contextlib.suppress(OSError, ValueError), path.open("r+", encoding="utf-8", errors="replace") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    # That program runs.
+                    # That program is still running.
                     continue
                 if _CRASHED.search(file.read(_MAX_BYTES)):
                     newest = path.rename(path.with_suffix(".txt"))
@@ -117,7 +117,7 @@ class CrashReports:
 
 
 def _facts() -> list[str]:
-    """Return lines about this program and this machine."""
+    """Return lines about this program and this computer."""
     import platform
 
     from worker.surroundings import program_version

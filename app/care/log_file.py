@@ -46,7 +46,7 @@ class LogFile:
         _log.info("Bough begins, process %d", os.getpid())
 
     def close(self) -> None:
-        """Write to the file no more."""
+        """Stop writing to the file."""
         if self._handler is not None:
             _log.info("Bough ends")
             self._end_uncaught()
@@ -75,4 +75,4 @@ class _Rotating(RotatingFileHandler):
 
     @override
     def handleError(self, record: logging.LogRecord) -> None:
-        """Lose the line: on a full disk, the store reports what matters."""
+        """Drop the line: if the disk is full, the store reports that."""

@@ -19,7 +19,8 @@ ON_HUB = RemoteModel(repo=STARTER_ON_HUB, title=TITLE, num_bytes=271_000_000)
 """The same model on the hub, with weights in bfloat16."""
 
 BROUGHT = ".starter-brought"
-"""A file in Bough's models folder that says that the starter has been there. If it is removed, it stays so."""
+"""A file in Bough's models folder which says that the starter was there, so that it is not copied again after the user
+removed it."""
 
 _SAMPLING = {"temperature": 0.2, "top_p": 0.9}
 """The sampling that the starter's authors recommend, which its GGUF file lacks.
@@ -58,7 +59,7 @@ def convert_starter(gguf: Path, models: Path) -> Iterator[float]:
 
 
 def bring_starter(models: Path, bundled: Path | None = None) -> None:
-    """Copy the starter out of the bundle, unless it is or has been in Bough's models folder. Raises `OSError`.
+    """Copy the starter out of the bundle, unless it is or was in Bough's models folder. Raises `OSError`.
 
     `bundled`: the folder of the models in the bundle; None: the usual one.
     """
@@ -70,7 +71,7 @@ def bring_starter(models: Path, bundled: Path | None = None) -> None:
         return
     if find_starter(models) is None:
         models.mkdir(parents=True, exist_ok=True)
-        # It gets its name when all of it is there. Another start may copy it at the same time.
+        # The folder gets its name when it is complete. Another Bough may copy it at the same time.
         part = models / f".starter-{os.getpid()}"
         try:
             shutil.copytree(source, part, copy_function=shutil.copyfile)

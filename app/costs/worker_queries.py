@@ -305,7 +305,7 @@ def slices(path: Sequence[Message]) -> Iterator[Sequence[Message]]:
 
 
 def _begins_turn(path: Sequence[Message], index: int) -> bool:
-    """Return whether a message is an answer that does not join what is above it."""
+    """Return whether a message is an answer that does not continue the turn above it."""
     message = path[index]
     if message.role != "assistant" or not message.text:
         return False

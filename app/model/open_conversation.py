@@ -66,7 +66,7 @@ class OpenConversation:
         return [part for part in parts if part.id in on_path] if message_id in on_path else parts
 
     def num_messages(self, message_ids: Iterable[MessageId]) -> int:
-        """Return how many of these are messages, and not parts of others."""
+        """Return how many of these messages are not parts of others."""
         return sum(not is_part(self._tree[message_id]) for message_id in message_ids)
 
     def is_leaf(self, message_id: MessageId) -> bool:

@@ -98,12 +98,6 @@ class Search:
         """Empty the index and begin to write it again; `Upkeep` continues this."""
         self._database.begin_search_renewal()
 
-    def rebuild(self) -> None:
-        """Write the whole index again."""
-        self.begin_again()
-        while not self.renew_slice():
-            pass
-
     def renew_slice(self) -> bool:
         """Write the next messages into the index. Return whether all are there now."""
         return self._database.renew_search_slice()

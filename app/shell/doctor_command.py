@@ -203,7 +203,7 @@ def _mlx(_places: Places) -> Iterator[Finding]:
 
 
 def _again(packages: str) -> str:
-    """Return a sentence that says how to install libraries again."""
+    """Return a sentence that explains how to reinstall libraries."""
     if is_bundle():
         return "A file of this installation is damaged. Install Bough again; your conversations stay."
     return f"Install it again: {sys.executable} -m pip install --force-reinstall {packages}."

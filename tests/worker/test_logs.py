@@ -15,7 +15,7 @@ import pytest
 
 from tests.driver import ROOT
 from worker.errors import BadRequestError
-from worker.logs import LogFormatter, lines_of, speaking_to
+from worker.logs import LogFormatter, lines_of, logging_to
 from worker.process import WorkerClient, WorkerExitedError
 from worker.sentence import Sentence, joined, verbatim
 
@@ -103,7 +103,7 @@ def test_each_call_that_logs_has_a_literal_text() -> None:
 
 def _speak(_commands: object, _events: object, _cache: object, how: Any, _beats: object, words: Any) -> None:
     """What the process of these tests does."""
-    with speaking_to(words, "worker"):
+    with logging_to(words, "worker"):
         logging.getLogger("worker.somewhere").warning("It can't be kept: %s", ValueError(SECRET))
         # As a hook may do.
         print(SECRET, file=sys.stderr)

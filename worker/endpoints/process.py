@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from worker.encoding import command_from_msgpack, head_of_msgpack, to_msgpack
 from worker.inbox import EndOfInput, Inbox
-from worker.logs import print_logs, speaking_to
+from worker.logs import logging_to, print_logs
 from worker.printable import print_printable_text
 from worker.process import WorkerClient, end_with_parent, heart
 from worker.pulse import Pulse
@@ -40,7 +40,7 @@ def main(
     words: Connection,
 ) -> None:
     """Run the engine in this process."""
-    with speaking_to(words, "worker"):
+    with logging_to(words, "worker"):
         _main(commands, events, beats)
 
 

@@ -179,7 +179,7 @@ class Whole(NamedTuple):
 
 
 def in_wholes(sections: Iterable[Section]) -> list[Whole]:
-    """Group the parts of each message. A message that forks inside is cut there."""
+    """Group the parts of each message. If the parts of a message fork, the message ends there."""
     found: list[Whole] = []
     first: dict[MessageId | None, MessageId | None] = {}
     sections = list(sections)

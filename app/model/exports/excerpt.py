@@ -167,7 +167,7 @@ def selection(store: Store, conversation_id: int, message_ids: Collection[Messag
 
 
 def _below(message: Message, parent_id: MessageId | None) -> Message:
-    """Return a message below another parent. It is no part of that one."""
+    """Return a copy of a message with another parent, of which it is not a part."""
     record = message.record
     if parent_id != message.parent_id and record is not None and record.is_part:
         record = msgspec.structs.replace(record, is_part=False)

@@ -140,6 +140,7 @@ def _sentence(loss: Loss, num: int) -> Sentence:
             return Sentence("Pictures and files exported only by name, without their content: {num}.", num=num)
         case "project":
             return Sentence(
-                "Conversations exported without the settings of their project, which only the format “Bough” keeps: {num}.",
+                "Conversations exported without the settings of their project, which only the format “Bough” keeps: "
+                "{num}.",
                 num=num,
             )

@@ -37,7 +37,7 @@ def conversations_of(item: dict[str, Json]) -> list[Json] | None:
 
 
 def sessions_in(paths: Sequence[str]) -> list[str]:
-    """Return the files of the sessions in an archive; none if it is none of Chatbox."""
+    """Return the files of the sessions in an archive; none if the archive is not from Chatbox."""
     found = [path for path in paths if path.startswith("sessions/") and path.endswith("/session.json")]
     return found if "manifest.json" in paths else []
 
@@ -82,7 +82,7 @@ class _Files:
         self._manifest = cast("dict[str, Json]", nearby.listed())
 
     def about(self, session_id: str) -> dict[str, Json]:
-        """Return what the archive says of a session."""
+        """Return the archive's entry for a session."""
         sessions = map(object_of, list_of(self._manifest.get("sessions")))
         return next((object_of(one.get("meta")) for one in sessions if one.get("id") == session_id), {})
 
@@ -167,7 +167,7 @@ def _pieces(theirs: dict[str, Json], role: ForeignRole, remarks: Counter[Sentenc
             case "tool-call":
                 name = text_of(part.get("toolName"))
                 pieces.add_note(blocks.tool_call_note(name, part.get("args"), remarks))
-                # Of a long result, the part has only the beginning.
+                # For a long result, the part contains only the beginning.
                 result = files.text(text_of(part.get("resultStorageKey"))) or part.get("result")
                 if result is not None:
                     pieces.add_note(blocks.tool_result_note(name, result, remarks))

@@ -132,7 +132,7 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
             for piece_role, piece_text in theirs.pieces or [Piece(role, text)]
         ]
         end = max((number for number, piece in enumerate(made) if piece[0] == theirs.role), default=len(made) - 1)
-        # An answer may have tool calls and no words.
+        # An answer may consist of tool calls only.
         made[end] = (*made[end][:2], theirs.state, record)
         made.extend(("note", clean(words), "complete", Record()) for words in theirs.notes)
         name = theirs.id if conversation.has_message_ids else f"{keys[parent_id]} {role} {text}"

@@ -145,7 +145,7 @@ def _reserve_space(folder: Path) -> IO[bytes] | None:
 
 
 def _is_counted(message: Message) -> bool:
-    """Return whether a message is shown and not a part of the one above it."""
+    """Return whether a message is visible and not a part of the one above it."""
     return message.role != "root" and (message.role != "system" or bool(message.text)) and not is_part(message)
 
 

@@ -88,7 +88,7 @@ def _attached(extra: dict[str, Json], notes: list[str], remarks: Counter[Sentenc
         media = text_of(extra.get("mimeType")) or ("application/pdf" if kind == "PDF" else "")
         notes.append(blocks.data_note(name, media, data, remarks))
     if kind == "PDF" and extra.get("processedAsImages") is True:
-        # The model has seen its pages, and not its text.
+        # The model has seen the pages as pictures, and not the text.
         pages = enumerate(map(text_of, list_of(extra.get("images"))), 1)
         notes.extend(blocks.picture_note(f"{name}, page {number}", page, remarks) for number, page in pages)
         words = ""

@@ -101,7 +101,7 @@ class FormColumns(QWidget):
 
 
 class _Columns(QBoxLayout):
-    """The forms of `FormColumns`, which are arranged as soon as a width is tried."""
+    """The layout of `FormColumns`, which is arranged as soon as Qt tries a width."""
 
     def __init__(self, forms: FormColumns) -> None:
         super().__init__(QBoxLayout.Direction.LeftToRight, forms)
@@ -109,7 +109,7 @@ class _Columns(QBoxLayout):
 
     @override
     def heightForWidth(self, arg__1: int) -> int:
-        # Qt ignores what changes later, while the layout around this one is at work.
+        # Qt ignores later changes, while it applies the layout around this one.
         self._forms.arrange(arg__1)
         return super().heightForWidth(arg__1)
 

@@ -53,7 +53,7 @@ class ReportWindow(Sheet):
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.text.setAccessibleName(self.windowTitle())
-        # Tab leaves the text.
+        # Tab moves the focus out of the text.
         self.text.setTabChangesFocus(True)
         try:
             self.text.setPlainText(path.read_text("utf-8", "replace")[:_MAX_REPORT_CHARS])

@@ -67,7 +67,7 @@ class DropPage(QWidget):
         self.setVisible(False)
 
     def take(self, files: Sequence[Path]) -> None:
-        """Do what dropping these files does: open the models, else import the conversations, else attach the files."""
+        """Handle these files like dropped ones: open models, else import conversations, else attach the files."""
         self.setVisible(False)
         models, importable, _ = by_kind(files)
         if models:

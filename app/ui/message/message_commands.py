@@ -103,7 +103,7 @@ class MessageCommands(QObject):
     def act(self, message_id: MessageId, request: MessageRequest) -> None:
         """Carry out an action on a message of the tree. An action that is impossible now does nothing."""
         controller = self._controller
-        # A message of several parts has its versions, marks and branches where it begins.
+        # The versions, marks and branches of a message belong to its first part.
         first_id = controller.shown.first_part(message_id)
         match request:
             case MessageAction.EDIT:
@@ -293,7 +293,7 @@ class MessageCommands(QObject):
             view.begin_edit()
 
     def _editable_part(self, message_id: MessageId) -> MessageId:
-        """Return the part itself; if it is folded, the last text of its message, if that has one."""
+        """Return the part itself; if it is folded, the last text of its message, if there is one."""
         parts = self._controller.shown.parts(message_id)
         texts = [part.id for part in parts if part.role not in {"note", "file"}]
         return message_id if message_id in texts or not texts else texts[-1]

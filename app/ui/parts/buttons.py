@@ -1,4 +1,4 @@
-"""Buttons: whose text fits their width, with several lines, to fold a part of a page; and the keys Enter and Esc.
+"""Kinds of buttons (shortened text, several lines, folding a part of a page), and the keys Enter and Esc.
 
 Lists of names that open belong to them.
 """
@@ -139,10 +139,10 @@ class FittingButton(QToolButton):
 
 
 class _Wraps(_Button):
-    """A button that breaks its text into lines where there is no room for it in one."""
+    """A button that wraps its text if one line has no room for it."""
 
     def __init__(self, text: str = "", *arguments: Any) -> None:
-        """`arguments` are those of the kind of button."""
+        """The `arguments` are those of the button's base class."""
         super().__init__(*arguments)
         self._whole = ""
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

@@ -32,6 +32,13 @@ def sql(path: Path) -> Generator[sqlite3.Connection]:
         connection.close()
 
 
+def write_index_again(store: Store) -> None:
+    """Write the whole search index again."""
+    store.search.begin_again()
+    while not store.search.renew_slice():
+        pass
+
+
 def write_first_version(path: Path) -> None:
     """Write a store of the first version: a question, its answer, and one that was streaming."""
     with sql(path) as database:
@@ -114,7 +121,7 @@ def use(store: Store) -> None:
         lambda: store.clean_up(verbatim("It ended.")),
         lambda: store.create_conversation("name", "", "u1"),
         store.empty_trash,
-        store.search.rebuild,
+        store.search.begin_again,
     ]
     for use in uses:
         with contextlib.suppress(StoreError):

@@ -70,7 +70,7 @@ def _refuses_all_changes(store: Store) -> None:
         lambda: store.messages.append({1: "more"}),
         lambda: store.conversations.rename(number, "name"),
         lambda: store.conversations.trash(number),
-        store.search.rebuild,
+        store.search.begin_again,
     ):
         with pytest.raises(StoreError, match="Nothing can be changed now"):
             change()

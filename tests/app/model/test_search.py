@@ -19,7 +19,7 @@ from app.model.search_filters import split_query
 from app.model.search_index import MAX_CHARS_AT_ONCE, excerpt, indexed, parse_query
 from app.model.search_renewal import UNFINISHED, renew_slice
 from app.model.store import Store
-from tests.app.model.stores import INTEGRITY_CHECK, sql
+from tests.app.model.stores import INTEGRITY_CHECK, sql, write_index_again
 from tests.app.trees import plant
 from worker.sentence import verbatim
 
@@ -380,7 +380,7 @@ def test_a_damaged_search_index_is_rebuilt_and_blocks_nothing(store: Store, tmp_
         again.conversations.trash(planted.conversation_id)
         again.empty_trash()
         plant(again, "u1-a1")
-        again.search.rebuild()
+        write_index_again(again)
         assert [hit.message.text for hit in again.search.find("a1")] == ["a1"]
 
 

@@ -34,7 +34,7 @@ from app.ui.dialogs.replay_window import ReplayWindow
 from app.ui.dialogs.search_panel import SearchPanel
 from app.ui.message.foldable_parts import NoteView
 from app.ui.parts.sheet import Sheet
-from tests.app.model.stores import trashed_ids
+from tests.app.model.stores import trashed_ids, write_index_again
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import Planted, labels, plant
 from tests.app.ui.conftest import User
@@ -441,7 +441,7 @@ def test_an_invalid_date_and_an_index_with_gaps_are_reported(user: User, monkeyp
     panel = _search(user, "u1 okapi")
     assert panel.hint.isVisible()
     assert "not found yet" in panel.status.text()
-    user.application.store.search.rebuild()
+    write_index_again(user.application.store)
     panel = _search(user, "okapi")
     assert panel.list.model().rowCount() == 2
     assert "not found yet" not in panel.status.text()
