@@ -118,6 +118,12 @@ class ExportWindow(Sheet):
         self.preview = ExportPreview()
         self._form = QWidget()
         self._build()
+        self._connect()
+        self._on_changed()
+        self.open_at(*_SIZE_PX, filling=filled_by(self._scrolled_form))
+        self.scopes.focus()
+
+    def _connect(self) -> None:
         self.scopes.changed.connect(self._on_changed)
         self.formats.currentIndexChanged.connect(self._on_changed)
         self.colours.currentIndexChanged.connect(self._on_changed)
@@ -126,9 +132,6 @@ class ExportWindow(Sheet):
             box.toggled.connect(self._on_changed)
         self.name_field.textEdited.connect(self._on_name_edited)
         self.folder_button.clicked.connect(self._choose_folder)
-        self._on_changed()
-        self.open_at(*_SIZE_PX, filling=filled_by(self._scrolled_form))
-        self.scopes.focus()
 
     def _build(self) -> None:
         column = QVBoxLayout(self._form)
