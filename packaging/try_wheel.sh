@@ -127,6 +127,8 @@ try_in_debian() {
     { tail -5 "$folder/debootstrap.txt"; fail "the root of $suite can't be made"; }
   version=$(chroot "$root" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   echo "== Debian $suite, Python $version"
+  # The mirror may be a copy of some weeks ago.
+  echo 'Acquire::Check-Valid-Until "false";' > "$root/etc/apt/apt.conf.d/90copy"
   mkdir -p "$root/try/packages" "$root/etc/uv"
   printf 'no-index = true\nfind-links = ["/try/packages"]\n' > "$root/etc/uv/uv.toml"
   "$folder/tools/bin/python" -m pip download --quiet --disable-pip-version-check --only-binary :all: \
