@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakValueDictionary
 
@@ -60,6 +61,10 @@ class Conversations(QObject):
         """The models of conversations for which storing the model has failed."""
         self._histories: dict[int, History] = {}
         """The steps to undo in each conversation since the program started."""
+        self._to_keep: deque[KeptRequest] = deque()
+        """The requests of other programs, or the rests of them, that are still to be stored."""
+        self._keeping = QTimer(self, interval=0, singleShot=True)
+        self._keeping.timeout.connect(self._keep_some)
         self._version_elsewhere, self._newest = 0, 0
         """The state of the store when this window last showed everything that other programs had added."""
         with contextlib.suppress(StoreError):
@@ -179,17 +184,35 @@ class Conversations(QObject):
             self._report_deleted(num_messages, nothing)
 
     def keep_request(self, request: KeptRequest) -> None:
-        """Store a request of another program as messages. Windows keep their branch, which may grow at its end."""
-        store = self._store
+        """Store a request of another program as messages. Windows keep their branch, which may grow at its end.
+
+        A part of it is stored now, which is all of an ordinary request, unless others are still being stored.
+        """
+        self._to_keep.append(request)
+        if len(self._to_keep) == 1:
+            self._keep_some()
+
+    def keep_all(self) -> None:
+        """Store the requests that are still being stored."""
+        while self._to_keep:
+            self._keep_some()
+        self._keeping.stop()
+
+    def _keep_some(self) -> None:
+        store, request = self._store, self._to_keep.popleft()
         with self._notices.report_store_errors():
             place = store.kept_requests.conversation_of(request)
             opened = None if place is None else self._opened.get(place[0])
             is_chosen = opened is None or place is None or opened.leaf.id == place[1]
-            kept = store.keep_request(request, is_chosen=is_chosen)
+            kept = store.keep_request(request, is_chosen=is_chosen, is_whole=False)
+            if kept.rest is not None:
+                self._to_keep.appendleft(kept.rest)
             if opened is not None:
                 opened.take(kept.messages, kept.choices)
                 self.tree_changed.emit(kept.conversation_id, None)
             self.changed.emit()
+        if self._to_keep:
+            self._keeping.start()
 
     def read_again(self, conversation_ids: Iterable[int]) -> None:
         """Show what an import has added to conversations."""

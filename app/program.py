@@ -235,6 +235,7 @@ class Program(QObject):
 
     def close(self) -> None:
         """End background work."""
+        self.conversations.keep_all()
         self.supply.close()
         if self._archive.made is not None:
             self._archive.made.close()

@@ -20,6 +20,7 @@ from app.model.message_table import MessageTable
 from app.model.preparations import Preparations, Prepared
 from app.model.tree import Choices
 
+_TURNS_AT_ONCE, _CHARS_AT_ONCE = 40, 50_000
 _FIND = """
 SELECT key, above_id, first_id, last_id, conversation_id FROM kept_turn
 WHERE key IN (SELECT value FROM json_each(?))
@@ -54,6 +55,8 @@ class KeptRequest(Struct, frozen=True, kw_only=True):
     model: str
     generation: GenerationSettings
     """The request's settings, for answers that the user generates in the same conversation."""
+    is_rest: bool = False
+    """Whether this is the rest of a request whose beginning has just been stored: its last turn is the first here."""
 
 
 class Kept(NamedTuple):
@@ -64,6 +67,8 @@ class Kept(NamedTuple):
     """The new messages, parents first."""
     choices: Choices
     """The choices with which the conversation shows the new messages."""
+    rest: KeptRequest | None = None
+    """What is still to be stored; None if all of it is."""
 
 
 class _Turn(NamedTuple):
@@ -96,8 +101,11 @@ class KeptRequests:
         known = self._known(request.history)
         return (known[-1].conversation_id, known[-1].last_id) if known else None
 
-    def keep(self, request: KeptRequest, *, is_chosen: bool = True) -> Kept:
-        """Store the turns that are not stored yet, and the answers. `is_chosen`: the conversation shows them."""
+    def keep(self, request: KeptRequest, *, is_chosen: bool = True, is_whole: bool = True) -> Kept:
+        """Store the turns that are not stored yet, and the answers. `is_chosen`: the conversation shows them.
+
+        Unless `is_whole`, store only as many turns as take a short time; the caller keeps the rest, too.
+        """
         with self._database.durably():
             known = self._known(request.history)
             if not known:
@@ -113,11 +121,24 @@ class KeptRequests:
                 conversation_id, above_id = known[-1].conversation_id, known[-1].last_id
                 added = self._with_ids_of_calls(known[-1], request.history[len(known)])
             choices: dict[MessageId, MessageId | None] = {}
-            for turn in request.history[len(known) + 1 :]:
+            is_new = not known or request.is_rest
+            is_chosen = is_chosen or request.is_rest
+            turns = request.history[len(known) + 1 :]
+            num_turns = len(turns) if is_whole else _num_at_once(turns)
+            for turn in turns[:num_turns]:
+                if not is_new:
+                    self._conversations.pin_other_views(above_id, conversation_id if is_chosen else None)
                 added += self._add(turn, above_id, conversation_id, choices, is_chosen=is_chosen, replaces=True)
-                above_id, is_chosen = added[-1].id, True
+                above_id, is_chosen, is_new = added[-1].id, True, True
+            if num_turns < len(turns):
+                # The last stored turn is the place where the rest belongs.
+                history = [request.history[0], *turns[num_turns - 1 :]]
+                rest = structs.replace(request, history=history, is_rest=True)
+                return Kept(conversation_id, added, choices, rest)
             # The first answer is shown, unless the user looks at another one.
             for number, turn in enumerate(request.answers):
+                if not is_new:
+                    self._conversations.pin_other_views(above_id, conversation_id if is_chosen and not number else None)
                 added += self._add(
                     turn, above_id, conversation_id, choices, is_chosen=is_chosen and not number, replaces=False
                 )
@@ -148,12 +169,12 @@ class KeptRequests:
     ) -> list[Message]:
         """Add a turn below a message, and add the choices that show it to `choices`. Return the new messages.
 
+        Other conversations that show the message must be pinned before, unless it is new: they can't show a new one.
         `replaces`: the turn is found by its key from now on, even if another turn had this key.
         """
         added: list[Message] = []
         parent_id = above_id
         for role, text, state, record in turn.messages:
-            self._conversations.pin_other_views(parent_id, conversation_id if is_chosen else None)
             message = self._messages.insert(parent_id, role, text, state, record)
             if is_chosen:
                 self._conversations.choose(conversation_id, {parent_id: message.id})
@@ -192,3 +213,13 @@ class KeptRequests:
     def _found(self, turns: Iterable[KeptTurn]) -> dict[str, _Turn]:
         rows = self._database.rows(_FIND, (json.dumps([turn.key for turn in turns]),))
         return {row[0]: _Turn(*row[1:]) for row in rows}
+
+
+def _num_at_once(turns: Sequence[KeptTurn]) -> int:
+    """Return how many of the first turns are stored in one transaction: at least one, if there is any."""
+    num_chars = 0
+    for number, turn in enumerate(turns[:_TURNS_AT_ONCE]):
+        num_chars += sum(len(message.text) for message in turn.messages)
+        if number and num_chars > _CHARS_AT_ONCE:
+            return number
+    return min(len(turns), _TURNS_AT_ONCE)

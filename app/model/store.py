@@ -307,9 +307,9 @@ class Store:
             return conversation
 
     @_repairing_index
-    def keep_request(self, request: KeptRequest, *, is_chosen: bool = True) -> Kept:
+    def keep_request(self, request: KeptRequest, *, is_chosen: bool = True, is_whole: bool = True) -> Kept:
         """Store a request of another program; see `KeptRequests.keep`."""
-        return self.kept_requests.keep(request, is_chosen=is_chosen)
+        return self.kept_requests.keep(request, is_chosen=is_chosen, is_whole=is_whole)
 
     # --- deleting ------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from app.ui.text.code_frames import CopyButton
 from app.ui.text.document_text import blocks_between
 from app.ui.text.growing_blocks import opening_fence
 from app.ui.text.layout_ahead import LayoutAhead
-from app.ui.text.markdown_document import _beginnings  # pyright: ignore[reportPrivateUsage]
+from app.ui.text.markdown_document import _spent  # pyright: ignore[reportPrivateUsage]
 from app.ui.text.message_text import MessageText
 from app.ui.text.slices import (
     FIRST_LIMITS,
@@ -278,7 +278,7 @@ def test_a_long_text_is_shown_and_parsed_within_limits(
 def test_one_turn_shows_the_beginnings_of_few_long_texts(qapp: QApplication, on_stage: Stage) -> None:
     assert qapp is not None
     long, short = (MessageText(theme("light"), is_markdown=True, parent=on_stage.window) for _ in range(2))
-    _beginnings().spend(1)
+    _spent().spend(1)
     long.set_text(TEXTS["ordinary prose"]()[:8_000])
     short.set_text("Short.")
     assert (long.document().toPlainText(), short.document().toPlainText()) == ("", "Short.")

@@ -26,7 +26,7 @@ _UNDECIDED = re.compile(r" {0,3}(\d{1,9}[.)]?|[-*+]+|[-*+] +|=+|#+|>|\|.*)?")
 """Matches a last line whose meaning may still change, so that the block above may continue."""
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])[ \t]+\S")
 _ITEMS = frozenset({"list_item_open", "list_item_continued"})
-_WORD = re.compile(r"[^\W_]+ (?=[^\W_])")
+_BETWEEN_WORDS = re.compile(r"(?<=[^\W_]) (?=[^\W_])")
 _LONG_PARAGRAPH = 16_000
 """A last paragraph with more characters is divided, so that only its end is written again for new text."""
 _LONG_BLOCK = 40_000
@@ -131,7 +131,7 @@ def last_block(source: str, tokens: list[Token]) -> LastBlock:
 def paragraph_split(paragraph: str) -> int:
     """Return the position at which to divide a very long paragraph: after a space near its end."""
     split = len(paragraph) - min(_LONG_PARAGRAPH, len(paragraph)) // 4
-    return next((found.end() for found in _WORD.finditer(paragraph, max(0, split - 1_000), split)), split)
+    return next((found.end() for found in _BETWEEN_WORDS.finditer(paragraph, max(0, split - 1_000), split)), split)
 
 
 def block_split(block: str) -> int:

@@ -60,8 +60,8 @@ _SHORT_S = 0.012
 """The last block is written again with each token if writing it takes less time than this, in seconds."""
 
 
-class _Beginnings(QObject):
-    """The time that was spent on the beginnings of long texts in this turn of the event loop."""
+class _Spent(QObject):
+    """The time that was spent on long texts in this turn of the event loop."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,21 +71,22 @@ class _Beginnings(QObject):
 
     @property
     def is_next_free(self) -> bool:
-        """Whether there is time to write another beginning in this turn."""
+        """Whether there is time for another text in this turn."""
         return self._spent_s < _WORK_S
 
     def spend(self, seconds: float) -> None:
         self._spent_s += seconds
-        self._next_turn.start()
+        if not self._next_turn.isActive():
+            self._next_turn.start()
 
     def _begin_turn(self) -> None:
         self._spent_s = 0.0
 
 
 @lru_cache(maxsize=1)
-def _beginnings() -> _Beginnings:
-    """Return the `_Beginnings` that all messages of the program share."""
-    return _Beginnings()
+def _spent() -> _Spent:
+    """Return the `_Spent` that all messages of the program share."""
+    return _Spent()
 
 
 @dataclass(frozen=True)
@@ -221,13 +222,13 @@ class MarkdownDocument(QObject):
 
     def _show_beginning(self, *, at_once: bool) -> None:
         is_long = len(self._waiting) > FIRST_SLICE
-        if is_long and not (at_once and _beginnings().is_next_free):
+        if is_long and not (at_once and _spent().is_next_free):
             self._start_work()
             return
         began = time.thread_time()
         self._write_first()
         if is_long:
-            _beginnings().spend(time.thread_time() - began)
+            _spent().spend(time.thread_time() - began)
 
     def append(self, text: str) -> None:
         """Append source text."""
@@ -334,7 +335,11 @@ class MarkdownDocument(QObject):
         """Write slices, or reserve the size of rendered formulas, for `_WORK_S`."""
         if self._is_paused:
             return
-        began = time.monotonic()
+        if not _spent().is_next_free:
+            # Another text is being written in this turn.
+            self._timer.start(0)
+            return
+        began, began_cpu = time.monotonic(), time.thread_time()
         end = began + _WORK_S
         was_complete = self.is_complete
         self.is_writing = True
@@ -352,6 +357,7 @@ class MarkdownDocument(QObject):
             self._rests_until = ended + _REST * (ended - began)
         self._timer.stop()
         self._start_work()
+        _spent().spend(time.thread_time() - began_cpu)
 
     def _append_source(self, text: str) -> None:
         if self._source.endswith("\r"):

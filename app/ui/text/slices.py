@@ -48,6 +48,7 @@ _MAX_CHARS = 2_000
 _MIN_CHARS = 100
 _LINE_COST = 40
 _MARK_COST = 20
+_TURN_COST = 6
 _PIPE_COST = 20
 """What a mark between cells costs more than other marks."""
 _MARK = re.compile(r"[\[\]$*_`|<>&~!#\\]")
@@ -72,7 +73,8 @@ def next_slice(text: str) -> tuple[int, int]:
     window = text[:_MAX_CHARS]
     length = cost = 0
     for line in window.splitlines(keepends=True):
-        of_line = len(line) + _LINE_COST + _MARK_COST * num_marks(line) + _PIPE_COST * line.count("|")
+        of_line = len(line) + _LINE_COST + _MARK_COST * num_marks(line)
+        of_line += _PIPE_COST * line.count("|") + _TURN_COST * num_turns(line)
         if length and cost + of_line > _MAX_COST:
             break
         if of_line > _MAX_COST:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from app.answers.prompt import generate as window_generate
 from app.answers.prompt import tools, turns
+from app.model import kept_requests
 from app.model.kept_requests import Kept
 from app.model.message import Message as StoredMessage
 from app.model.message import Record
@@ -127,10 +128,13 @@ def as_returned(text: str) -> Message:
     return Message(role="assistant", content=turn.content.strip(), tool_calls=turn.tool_calls)
 
 
-def _keep(store: Store, exchange: Exchange) -> Kept:
+def _keep(store: Store, exchange: Exchange, *, in_parts: bool = False) -> Kept:
     request = kept_request(exchange)
     assert request is not None
-    return store.keep_request(request)
+    kept = store.keep_request(request, is_whole=not in_parts)
+    while kept.rest is not None:
+        kept = store.keep_request(kept.rest, is_whole=False)
+    return kept
 
 
 def _stored(store: Store) -> dict[int, StoredMessage]:
@@ -181,7 +185,10 @@ def _change(rng: random.Random, messages: list[Message]) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 9))])
-def test_a_random_walk_of_requests_makes_the_same_trees_as_an_oracle(store: Store, seed: int) -> None:
+def test_a_random_walk_of_requests_makes_the_same_trees_as_an_oracle(
+    store: Store, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_requests, "_TURNS_AT_ONCE", 2)
     rng = random.Random(seed)
     server = _Server(rng)
     sessions: list[tuple[list[Tool], list[Message]]] = []
@@ -200,7 +207,7 @@ def test_a_random_walk_of_requests_makes_the_same_trees_as_an_oracle(store: Stor
         texts = [_random_text(rng, has_tools=bool(offered)) for _ in range(rng.choice([1, 1, 2]))]
         exchange = server.exchange(messages, offered, texts)
         assert exchange.generate.messages is not UNSET
-        _keep(store, exchange)
+        _keep(store, exchange, in_parts=rng.random() < 0.5)
         given = [_exact(message) for message in exchange.generate.messages]
         if not messages or messages[0].role != "system":
             given.insert(0, "no system text")
@@ -226,6 +233,24 @@ def test_a_random_walk_of_requests_makes_the_same_trees_as_an_oracle(store: Stor
     assert len(store.conversations.all()) == len({history[:3] for history in oracle})
     num_stored = sum(_is_turn(message) for message in messages_by_id.values())
     assert num_stored == sum(oracle.values())
+    server.close()
+
+
+def test_a_long_history_is_stored_in_linear_time(store: Store) -> None:
+    server = _Server(random.Random(1))
+    steps: list[int] = []
+    for num_turns in (100, 400):
+        messages = [Message(role="user", content=f"{num_turns} {number}") for number in range(num_turns)]
+        exchange = server.exchange(messages, [], ["An answer"])
+        steps.append(0)
+
+        def count() -> int:
+            steps[-1] += 1
+            return 0
+
+        store._database._connection.set_progress_handler(count, 100)  # pyright: ignore[reportPrivateUsage]
+        _keep(store, exchange)
+    assert steps[1] < 6 * steps[0]
     server.close()
 
 

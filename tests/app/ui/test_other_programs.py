@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.model.generation_settings import GenerationSettings
 from app.model.kept_requests import KeptRequest, KeptTurn, NewMessage
 from app.model.message import Role
+from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
@@ -40,23 +41,26 @@ class _Beside:
 
     def keep(self, *texts: str) -> int:
         """Let the other program keep a request with these turns, the last one an answer; return its conversation."""
-        turns = [_turn(texts[: number + 1], "assistant" if number % 2 else "user") for number in range(len(texts))]
-        system = KeptTurn(key="", messages=[NewMessage("system", "")])
-        request = KeptRequest(
-            history=[system, *turns[:-1]],
-            answers=turns[-1:],
-            name=texts[0],
-            folder="Requests",
-            model="guide",
-            generation=GenerationSettings(),
-        )
-        return self.other.keep_request(request).conversation_id
+        return self.other.keep_request(_request(*texts)).conversation_id
 
     def wait_for_page(self, *texts: str) -> None:
         def shown() -> list[str]:
             return [view.text.content for view in self.window.transcript.views]
 
         self.bot.waitUntil(lambda: shown()[-len(texts) :] == list(texts), timeout=PATIENCE_MS)
+
+
+def _request(*texts: str) -> KeptRequest:
+    turns = [_turn(texts[: number + 1], "assistant" if number % 2 else "user") for number in range(len(texts))]
+    system = KeptTurn(key="", messages=[NewMessage("system", "")])
+    return KeptRequest(
+        history=[system, *turns[:-1]],
+        answers=turns[-1:],
+        name=texts[0],
+        folder="Requests",
+        model="guide",
+        generation=GenerationSettings(),
+    )
 
 
 def _turn(texts: tuple[str, ...], role: Role) -> KeptTurn:
@@ -104,3 +108,26 @@ def test_a_branch_that_was_deleted_here_does_not_come_back(beside: _Beside) -> N
     beside.wait_for_page("Mine", "Grow")
     beside.desk.link.finished(beside.desk.link.asked[-1], "Grown")
     assert len(shown.siblings(shown.path[-1].id)) == 1
+
+
+def test_a_long_request_is_kept_here_in_parts_while_the_window_works(beside: _Beside) -> None:
+    texts = [f"Turn {number}" for number in range(200)]
+    conversations, store = beside.desk.program.conversations, beside.desk.store
+    conversations.keep_request(_request(*texts))
+    conversations.keep_request(_request(*texts, "And then?", "Then this."))
+    (kept,) = store.conversations.all()
+
+    def stored() -> list[str]:
+        return [message.text for message in OpenConversation(store, kept).path if message.text]
+
+    at_once = stored()
+    assert 0 < len(at_once) < len(texts)
+    assert at_once == texts[: len(at_once)]
+    beside.desk.controller.shown.open_conversation(kept.id)
+    with beside.bot.waitSignal(conversations.tree_changed, timeout=PATIENCE_MS):
+        pass
+    assert len(stored()) > len(at_once)
+    conversations.keep_all()
+    assert stored() == [*texts, "And then?", "Then this."]
+    beside.wait_for_page("And then?", "Then this.")
+    assert len(store.conversations.all()) == 1
