@@ -6801,6 +6801,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>sie ist eine Webseite, aber keine Aufzeichnung von Aktivitäten aus Google Takeout</translation>
     </message>
     <message>
+        <source>it is empty</source>
+        <translation>sie ist leer</translation>
+    </message>
+    <message>
         <source>it lacks the token that begins a text</source>
         <translation>ihr fehlt das Token, mit dem ein Text beginnt</translation>
     </message>
@@ -6951,6 +6955,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>new messages below messages that you deleted, left out</source>
         <translation>neue Nachrichten unter gelöschten, weggelassen</translation>
+    </message>
+    <message>
+        <source>other files in the archive, not read ({names})</source>
+        <translation>andere Dateien im Archiv, nicht gelesen ({names})</translation>
     </message>
     <message>
         <source>pictures and files that the file does not contain, replaced by placeholders</source>
@@ -8216,7 +8224,7 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
     <name>Updating</name>
     <message>
         <source>Bough makes a backup of your conversations and updates them to this version. This happens once. The window opens by itself afterwards.</source>
-        <translation>Bough legt eine Sicherung Ihrer Gespräche an und bringt sie auf den Stand dieser Version. Das geschieht einmal. Danach öffnet sich das Fenster von selbst.</translation>
+        <translation>Bough legt eine Sicherung Ihrer Unterhaltungen an und bringt sie auf den Stand dieser Version. Das geschieht einmal. Danach öffnet sich das Fenster von selbst.</translation>
     </message>
 </context>
 <context>

@@ -77,9 +77,13 @@ _NUM_HEAD_BYTES_OF_PROMPT = 200
 _PAGE_HEAD = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _CHERRY_STUDIO = "data.json"
 _DATA_OF_CHERRY_STUDIO = "IndexedDB/file__0"
-_COMPANIONS = {"prod-mc-auth-mgmt-api.json", "prod-mc-billing.json"}
+_COMPANIONS = {
+    "prod-mc-auth-mgmt-api.json", "prod-mc-billing.json", "user.json", "users.json", "message_feedback.json",
+    "model_comparisons.json", "shared_conversations.json", "export_manifest.json",
+}  # fmt: skip
 """Files of exports without conversations."""
 _GEMINI_PATH = re.compile(r"gemini|bard|^my ?activity\.html?$", re.IGNORECASE)
+_MAX_NAMES_CHARS = 200
 _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
 
 
@@ -178,13 +182,16 @@ def _is_prompt(bundle: Bundle, path: PurePosixPath) -> bool:
 def _in_archive(
     archive: Archive, where: str, now_ms: int, advance: Callable[[int], None]
 ) -> Iterator[Found | Problem | Aside]:
-    readable = [path for path in _readable(archive) if not path.lower().endswith(".zip")]
+    found = _readable(archive)
+    readable = [path for path in found if not path.lower().endswith(".zip")]
     # Exports of ChatGPT and Claude also contain JSON files without conversations.
     chosen = [path for path in readable if Path(path).name.lower().startswith("conversations")] or readable
-    chosen = chatbox.sessions_in(archive.paths) or chosen
+    others = [path for path in found if path not in chosen]
+    if sessions := chatbox.sessions_in(archive.paths):
+        chosen, others = sessions, []
     if _CHERRY_STUDIO in archive.paths:
         # The other files of such a backup were uploaded.
-        chosen = [_CHERRY_STUDIO]
+        chosen, others = [_CHERRY_STUDIO], []
     elif any(path.startswith(_DATA_OF_CHERRY_STUDIO) for path in archive.paths):
         own = Sentence(
             "it is a copy of Cherry Studio's own files; Bough reads only backups of Cherry Studio, which "
@@ -194,6 +201,10 @@ def _in_archive(
         return
     if not chosen:
         yield Problem(verbatim(where), Sentence("this archive contains no files with conversations"))
+    if others:
+        names = ", ".join(others)
+        names = names if len(names) <= _MAX_NAMES_CHARS else f"{names[:_MAX_NAMES_CHARS]}…"
+        yield Aside(Counter({Sentence("other files in the archive, not read ({names})", names=names): len(others)}))
     surroundings = Surroundings(archive)
     for path in chosen:
         place, logs = f"{where}: {path}", logs_in(archive, path)
@@ -219,6 +230,9 @@ def _in_file(
     begin = head.lstrip()[:1]
     suffix = Path(nearby.path).suffix.lower()
     is_json = bool(begin) and begin in b"[{" and suffix not in {".md", ".markdown"}
+    if not head.strip():
+        yield Problem(verbatim(where), Sentence("it is empty"))
+        return
     if not is_json and _PAGE_HEAD.match(head) is None:
         yield from _in_transcript(file, where, now_ms)
         return

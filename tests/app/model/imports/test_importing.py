@@ -429,3 +429,26 @@ def test_a_truncated_file_with_nan_gives_its_complete_conversations(store: Store
     summary = import_all(store, path)
     assert summary.num_conversations == 2
     assert "2 before it could be read" in summary.problems[0].why
+
+
+def test_files_of_an_archive_that_are_not_read_are_named(store: Store, tmp_path: Path) -> None:
+    chats = [{"uuid": "c", "name": "n", "chat_messages": [{"uuid": "q", "sender": "human", "text": "Why?"}]}]
+    with zipfile.ZipFile(tmp_path / "inner.zip", "w") as archive:
+        archive.writestr("a.json", "[]")
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("conversations.json", json.dumps(chats))
+        # Each export has it, and it has no conversations.
+        archive.writestr("users.json", "[]")
+        archive.writestr("memories.json", "[]")
+        archive.write(tmp_path / "inner.zip", "inner.zip")
+    summary = import_all(store, tmp_path / "export.zip")
+    assert (summary.num_conversations, summary.problems) == (1, [])
+    assert {str(remark): number for remark, number in summary.remarks.items()} == {
+        "other files in the archive, not read (inner.zip, memories.json)": 2
+    }
+
+
+def test_an_empty_file_is_called_empty(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("\n")
+    (problem,) = import_all(store, tmp_path / "empty.json").problems
+    assert str(problem.why) == "it is empty"
