@@ -182,6 +182,7 @@ class Application(QObject):
         self._qt_application = QApplication.instance()
         self.window.first_paint.over.connect(self._begin_to_open_files)
         self.window.first_paint.over.connect(self._offer_report)
+        self.window.first_paint.over.connect(self.program.begin_release_news)
 
     @property
     def window(self) -> MainWindow:

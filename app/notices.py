@@ -127,6 +127,13 @@ class ShowFile:
 
 
 @dataclass(frozen=True)
+class OpenPage:
+    """Open a page in the web browser."""
+
+    address: str
+
+
+@dataclass(frozen=True)
 class ShowReport:
     """Show the report of a crash."""
 
@@ -172,6 +179,7 @@ NoticeAction: TypeAlias = (
     | OpenModels
     | ResumeTransfers
     | ShowFile
+    | OpenPage
     | ShowReport
     | ShowConversation
     | ShowBackups

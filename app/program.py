@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from app.care.crash_reports import CrashReports
     from app.draft_models import DraftModels
     from app.local_api import LocalApi
+    from app.release_news import ReleaseNews
     from app.serving.messages import ServedModel
     from app.supply.load_check import Refused
     from worker.protocol import Endpoint, Secret
@@ -108,6 +109,7 @@ class Program(QObject):
         self._archive = Lazy(self._make_archive)
         self._local_api = Lazy(self._make_local_api)
         self._drafts = Lazy(self._make_drafts)
+        self._release_news = Lazy(self._make_release_news)
         self.templates = ChatTemplates(models_folder.parent / "chat_templates", self._set_aside_found.emit)
         """The chat templates that the user chose for models without a template."""
         self._set_aside: dict[Sentence, None] = {}
@@ -232,6 +234,23 @@ class Program(QObject):
             self.load_model(name)
         else:
             self.notices.post(Notice(Sentence("{model} can be used now.", model=name), action=ChatWith(name)))
+
+    @property
+    def release_news(self) -> ReleaseNews:
+        """The news of releases, for which Bough asks only if the user wants that."""
+        return self._release_news.get()
+
+    def begin_release_news(self) -> None:
+        """Ask for news of releases if the user wants that and it is time."""
+        # Most starts ask for nothing, and need none of its imports.
+        if self.settings.asks_for_releases:
+            self._release_news.get()
+
+    def _make_release_news(self) -> ReleaseNews:
+        from app.care.releases import feed_address
+        from app.release_news import ReleaseNews
+
+        return ReleaseNews(self.preferences, self.notices, feed_address())
 
     def close(self) -> None:
         """End background work."""

@@ -127,6 +127,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The folded sections of the sidebar, by their keys."""
     names_conversations: bool = True
     """Whether conversations are named after their first exchange."""
+    asks_for_releases: bool = False
+    """Whether Bough asks the release feed of its build for newer versions. It never does so before the user agrees."""
+    releases_asked_ms: Annotated[int, Meta(ge=0)] = 0
+    """When the feed was asked last."""
     keys: Annotated[dict[str, Name], Meta(max_length=1000)] = {}
     """The keys that the user chose, by action; empty means no key."""
 

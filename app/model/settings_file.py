@@ -32,6 +32,8 @@ _KEPT_FIELDS = frozenset(
         "cache_settings",
         "local_api",
         "endpoints",
+        "asks_for_releases",
+        "releases_asked_ms",
         "has_conversations",
         "last_conversation",
         "windows",

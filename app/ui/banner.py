@@ -34,6 +34,7 @@ from app.notices import (
     NoticeAction,
     OpenMemorySettings,
     OpenModels,
+    OpenPage,
     RestartWorker,
     ResumeTransfers,
     ShowBackups,
@@ -246,6 +247,8 @@ class Banner(QWidget):
                 return self.tr("Open Models")
             case ShowFile():
                 return self.tr("Show in folder")
+            case OpenPage():
+                return self.tr("Open page")
             case ShowReport():
                 return self.tr("Show report")
             case ShowConversation():
@@ -515,6 +518,8 @@ class NoticeCommands(QObject):
                 self._show_models()
             case ShowFile(path):
                 self._show_folder(path if path.is_dir() else path.parent)
+            case OpenPage(address):
+                self._open_page(address)
             case ShowReport(path):
                 self._program_commands.show_report(path)
             case ShowConversation(conversation_id):
@@ -527,6 +532,11 @@ class NoticeCommands(QObject):
                 self._message_commands.edit(message_id)
             case _:
                 assert_never(action)
+
+    def _open_page(self, address: str) -> None:
+        if not QDesktopServices.openUrl(QUrl(address)):
+            text = self.tr("The page is {}. It can't be opened here.").format(address)
+            self._controller.program.notices.post(Notice(verbatim(text)))
 
     def _show_folder(self, folder: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):

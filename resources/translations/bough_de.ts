@@ -459,6 +459,10 @@
         <translation>Im Ordner anzeigen</translation>
     </message>
     <message>
+        <source>Open page</source>
+        <translation>Seite öffnen</translation>
+    </message>
+    <message>
         <source>Show report</source>
         <translation>Bericht zeigen</translation>
     </message>
@@ -2005,6 +2009,22 @@
     <message>
         <source>From the first question</source>
         <translation>Aus der ersten Frage</translation>
+    </message>
+    <message>
+        <source>Newer versions</source>
+        <translation>Neuere Versionen</translation>
+    </message>
+    <message>
+        <source>Never ask</source>
+        <translation>Nie fragen</translation>
+    </message>
+    <message>
+        <source>Ask once a day</source>
+        <translation>Einmal am Tag fragen</translation>
+    </message>
+    <message>
+        <source>Bough asks {host} for the newest version and sends nothing else. It installs nothing.</source>
+        <translation>Bough fragt {host} nach der neuesten Version und sendet sonst nichts. Es installiert nichts.</translation>
     </message>
 </context>
 <context>
@@ -3897,6 +3917,10 @@
     <message>
         <source>Your unfinished text is kept. Edit the message to continue with it.</source>
         <translation>Ihr unfertiger Text ist aufbewahrt. Bearbeiten Sie die Nachricht, um damit fortzufahren.</translation>
+    </message>
+    <message>
+        <source>The page is {}. It can&apos;t be opened here.</source>
+        <translation>Die Seite ist {}. Sie lässt sich hier nicht öffnen.</translation>
     </message>
     <message>
         <source>The file is in {}. The folder can&apos;t be opened here.</source>
@@ -6667,8 +6691,16 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Bough wurde unerwartet beendet. Was Sie geschrieben haben, ist erhalten. Ein Bericht liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
     </message>
     <message>
+        <source>Bough {version} is there. This is {present}.</source>
+        <translation>Bough {version} ist da. Dies ist {present}.</translation>
+    </message>
+    <message>
         <source>Everything is in {file}. Take it to the other computer and read it there.</source>
         <translation>Alles ist in {file}. Bringen Sie die Datei auf den anderen Computer und lesen Sie sie dort.</translation>
+    </message>
+    <message>
+        <source>The answer of the release feed can&apos;t be read ({error}).</source>
+        <translation>Die Antwort der Versionsliste lässt sich nicht lesen ({error}).</translation>
     </message>
     <message>
         <source>The conversations in {file} come from a newer version of Bough. Nothing was changed. Install that version here, too.</source>
@@ -6685,6 +6717,14 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>The model process stopped unexpectedly ({how}). A report about it is kept on this computer and is sent nowhere.</source>
         <translation>Der Modellprozess wurde unerwartet beendet ({how}). Ein Bericht darüber liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
+    </message>
+    <message>
+        <source>The release feed answered with the status {status}.</source>
+        <translation>Die Versionsliste antwortete mit dem Status {status}.</translation>
+    </message>
+    <message>
+        <source>The release feed can&apos;t be reached ({error}).</source>
+        <translation>Die Versionsliste ist nicht erreichbar ({error}).</translation>
     </message>
     <message>
         <source>There is nothing to export: there is no finished answer to a question here.</source>

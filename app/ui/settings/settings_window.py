@@ -197,12 +197,31 @@ class GeneralPage(SettingsPage):
         self.cards.addWidget(card(self.tr("Text size"), "", size))
         for one in (self.motion, self.names):
             self.cards.addWidget(card(one.accessibleName(), "", one))
+        self.releases: RadioGroup | None = None
+        """Whether to ask for newer versions; None if this build has nobody to ask."""
+        if program.release_news.address:
+            self._add_releases(program.release_news.address)
         self._show_percent()
         self.language.changed.connect(self._set)
         self.theme.changed.connect(self._set)
         self.motion.changed.connect(self._set)
         self.names.changed.connect(self._set)
         self.text_size.valueChanged.connect(self._set)
+
+    def _add_releases(self, address: str) -> None:
+        from app.care.releases import host_of
+
+        group = self.releases = RadioGroup(self.tr("Newer versions"))
+        group.add(self.tr("Never ask"))
+        group.add(
+            self.tr("Ask once a day"),
+            self.tr("Bough asks {host} for the newest version and sends nothing else. It installs nothing.").format(
+                host=host_of(address)
+            ),
+        )
+        group.choose(int(self._program.settings.asks_for_releases))
+        self.cards.addWidget(card(group.accessibleName(), "", group))
+        group.changed.connect(lambda: self._program.preferences.change(asks_for_releases=group.chosen == 1))
 
     def _set(self) -> None:
         self._show_percent()
