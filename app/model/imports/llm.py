@@ -61,6 +61,7 @@ class Chats:
                 ("messages", "hash"),
                 ("parts", "message_hash"),
                 ("turns", "thread_id"),
+                ("turn_fragments", "turn_id"),
             )
         }
 
@@ -206,12 +207,14 @@ class Chats:
             message = id_of(turn.get("tip_message_hash"))
             given = {"datetime_utc": turn.get("datetime_utc")}
             while message is not None and message in rows and message not in asked:
+                asked[message] = turn
                 if message == above:
                     # The parts from here on were given to the model.
-                    turn = given
-                asked[message] = turn
+                    asked[message], turn = {"question_of": turn, **given}, given
                 message = id_of(rows[message].get("parent_hash"))
         self._add_older(found, threads, turns)
+        if not found.messages:
+            self._add_settings(asked, rows)
         ids = self._add_new(
             found, [self._message(key, row, asked.get(key, {}), found.remarks) for key, row in rows.items()]
         )
@@ -293,6 +296,11 @@ class Chats:
                     pieces.add_note(blocks.other_note(kind or "Unknown part", payload, remarks))
             for link in links:
                 pieces.add_note(self._attachment(link, remarks))
+        for words in list_of(turn.get("system_texts")):
+            pieces.add_note(note("System", text_of(words)))
+        for schema in self._of("schemas", text_of(object_of(turn.get("question_of")).get("schema_id"))):
+            found = self._database.json(schema.get("content"))
+            pieces.add_note(blocks.other_note("Answer format", found, remarks))
         return ForeignMessage(
             id=message_id,
             parent=id_of(row.get("parent_hash")),
@@ -302,6 +310,18 @@ class Chats:
             created_ms=_ms(turn.get("datetime_utc")),
             model=(text_of(turn.get("resolved_model")) or text_of(turn.get("model"))) if role == "assistant" else "",
         )
+
+    def _add_settings(self, asked: dict[str, Row], rows: Mapping[str, Row]) -> None:
+        """Add to questions the texts that were added to the system prompt for them, and are not in a system message."""
+        systems = [part for key, row in rows.items() if row.get("role") == "system" for part in self._of("parts", key)]
+        known = "\n".join(text_of(part.get("text")) or text_of(part.get("payload")) for part in systems)
+        for turn in asked.values():
+            links = self._of("turn_fragments", text_of(object_of(turn.get("question_of")).get("id")))
+            fragments = [
+                self._of("fragments", str(one.get("fragment_id"))) for one in links if one.get("kind") == "system"
+            ]
+            texts = [text_of(row.get("content")) for found in fragments for row in found]
+            turn["system_texts"] = [text for text in texts if text not in known]
 
     def _joined(self, pieces: Json) -> str:
         """Return a text that is stored as literal parts and references to fragments."""

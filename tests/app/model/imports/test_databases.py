@@ -530,3 +530,38 @@ def test_a_thread_of_llm_that_differs_from_its_responses_is_a_branch(store: Stor
         "user: And now?",
     ]
     assert excerpt.path[-1].text == "Still"
+
+
+def test_answer_formats_and_added_system_texts_of_threads_of_llm_are_kept(store: Store, tmp_path: Path) -> None:
+    table = 'CREATE TABLE turn_fragments (turn_id TEXT, fragment_id INTEGER, "order" INTEGER, kind TEXT);'
+    rows: dict[str, list[dict[str, Any]]] = {
+        "messages": [
+            {"hash": "s", "parent_hash": None, "role": "system"},
+            {"hash": "q", "parent_hash": "s", "role": "user"},
+            {"hash": "a", "parent_hash": "q", "role": "assistant"},
+        ],
+        "parts": [
+            {"message_hash": "s", "position": 0, "type": "text", "text": "Be brief."},
+            {"message_hash": "q", "position": 0, "type": "text", "text": "As JSON"},
+            {"message_hash": "a", "position": 0, "type": "text", "text": "{}"},
+        ],
+        "fragments": [{"id": 1, "content": "Be brief."}, {"id": 2, "content": "Be kind."}],
+        "schemas": [{"id": "j", "content": {"type": "object"}}],
+        "threads": [{"id": "c", "name": "Cats", "tip_message_hash": "a", "datetime_utc": "2026-06-01T10:00:00"}],
+        "turns": [
+            {"id": "t", "thread_id": "c", "parent_message_hash": "q", "tip_message_hash": "a", "model": "m",
+             "schema_id": "j", "datetime_utc": "2026-06-01T10:00:01"},
+        ],
+        "turn_fragments": [
+            {"turn_id": "t", "fragment_id": 1, "order": 0, "kind": "system"},
+            {"turn_id": "t", "fragment_id": 2, "order": 1, "kind": "system"},
+        ],
+    }  # fmt: skip
+    summary = import_all(store, _database(tmp_path / "logs.db", _LLM + _LLM_TREE + table, rows))
+    assert [line.partition(" ")[2] for line in drawn(whole_tree(store, summary.conversation_ids[0]))] == [
+        "system: Be brief.",
+        "user: As JSON",
+        "note: System\n\nBe kind.",
+        'note: Answer format\n\n```json\n{\n  "type": "object"\n}\n```',
+        "assistant: {}",
+    ]
