@@ -10,7 +10,7 @@ import pytest
 from corpus import UNKNOWN, Corpus, first_words, topic_of
 from grammar import PatternError, expand, parse, read_words
 
-from app.ui.menus import MENUS, Entry, Submenu
+from tests.named import entries, keys, keys_named, num_pairs, wrong_pairs
 
 _DYNAMIC = {"Guide"}  # An entry that the window adds to the Models menu.
 _FORMER = {"Go on from here", "G", "Move to folder…"}  # Until the guide is trained again.
@@ -18,8 +18,6 @@ _BUTTONS = {
     *("Stop", "Undo", "Continue", "Copy", "Edit", "Fork", "Regenerate", "New conversation"),
     *("Replace", "Go on with this", "Keep only this", "Settings", "Search"),
 }
-_KEY = re.compile(r"(?:(?:Ctrl|Shift|Alt|Cmd)(?:\+(?=.)|$))*(?:[A-Z]|F\d+|Esc|Enter|Up|Down|Left|Right)?")
-_KEYS_OF_EDITORS = {"Enter", "Shift+Enter", "Ctrl+Enter", "Up", "Ctrl+C", "Ctrl", "Cmd", "Shift"}
 
 
 @pytest.fixture(scope="module")
@@ -61,32 +59,27 @@ def test_the_first_word_of_an_answer_identifies_its_topic(corpus: Corpus):
 
 
 def test_menus_named_in_answers_exist(corpus: Corpus):
-    entries = _entries()
+    menus = entries()
     for answer in _all_answers(corpus):
         for name in re.findall(r"\*\*(.+?)\*\*", answer):
             menu, arrow, entry = name.partition(" → ")
             if arrow:
-                assert menu in entries, answer
-                assert entry in entries[menu] | _DYNAMIC | _FORMER, answer
+                assert menu in menus, answer
+                assert entry in menus[menu] | _DYNAMIC | _FORMER, answer
             elif name != "bold":
-                assert name in _BUTTONS | _DYNAMIC | entries.keys() | set[str]().union(*entries.values()), answer
+                assert name in _BUTTONS | _DYNAMIC | menus.keys() | set[str]().union(*menus.values()), answer
 
 
 def test_keys_named_in_answers_exist(corpus: Corpus):
-    keys = _KEYS_OF_EDITORS.union(*({entry.key, entry.letter} for _, entries in MENUS for entry in _flat(entries)))
-    named = {name for answer in _all_answers(corpus) for name in re.findall(r"`(.+?)`", answer) if _KEY.fullmatch(name)}
+    named = set[str]().union(*map(keys_named, _all_answers(corpus)))
     assert len(named) > 15
-    assert named - keys - _FORMER == set()
+    assert named - keys() - _FORMER == set()
 
 
 def test_a_menu_entry_and_its_key_named_in_an_answer_match(corpus: Corpus):
-    keys = {entry.text: entry.key or entry.letter for _, entries in MENUS for entry in _flat(entries)}
-    num_pairs = 0
-    for answer in _all_answers(corpus):
-        for name, key in re.findall(r"\*\*(?:\w+ → )?([^*]+)\*\* \(`(.+?)`\)", answer):
-            num_pairs += 1
-            assert name in _FORMER or key == keys[name], answer
-    assert num_pairs > 10
+    answers = _all_answers(corpus)
+    assert {answer: wrong for answer in answers if (wrong := wrong_pairs(answer, _FORMER))} == {}
+    assert sum(map(num_pairs, answers)) > 10
 
 
 def test_sampling_conversations_is_repeatable(corpus: Corpus):
@@ -131,16 +124,3 @@ def test_unbalanced_brackets_are_an_error(pattern: str):
 
 def _all_answers(corpus: Corpus) -> list[str]:
     return [answer for written in corpus.answers.values() for answer in written]
-
-
-def _flat(entries: tuple[Entry | Submenu, ...]) -> list[Entry]:
-    return [each for entry in entries for each in (entry.entries if isinstance(entry, Submenu) else (entry,))]
-
-
-def _entries() -> dict[str, set[str]]:
-    """Return the texts in each menu, including those of its submenus."""
-    return {
-        title.replace("&", ""): {entry.text for entry in _flat(entries)}
-        | {entry.title for entry in entries if isinstance(entry, Submenu)}
-        for title, entries in MENUS
-    }
