@@ -6997,6 +6997,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>neue Nachrichten unter gelöschten, weggelassen</translation>
     </message>
     <message>
+        <source>notes and unsent texts of LM Studio, left out</source>
+        <translation>Notizen und nicht gesendete Texte aus LM Studio, weggelassen</translation>
+    </message>
+    <message>
         <source>other files in the archive, not read ({names})</source>
         <translation>andere Dateien im Archiv, nicht gelesen ({names})</translation>
     </message>

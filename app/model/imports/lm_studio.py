@@ -21,6 +21,7 @@ _STATES: dict[str, State] = {
     "contextLengthReached": "cut",
     "failed": "failed",
 }
+_UNSENT = Sentence("notes and unsent texts of LM Studio, left out")
 _SYSTEM_PROMPT = "llm.prediction.systemPrompt"
 
 
@@ -35,6 +36,13 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     fields = list_of(object_of(item.get("perChatPredictionConfig")).get("fields"))
     settings = {text_of(object_of(one).get("key")): object_of(one).get("value") for one in fields}
     system = text_of(item.get("systemPrompt")) or text_of(settings.get(_SYSTEM_PROMPT))
+    unsent = [
+        text_of(item.get("clientInput")).strip(),
+        *list_of(item.get("clientInputFiles")),
+        *list_of(item.get("notes")),
+    ]
+    if num_unsent := sum(map(bool, unsent)):
+        remarks[_UNSENT] += num_unsent
     last: str | None = None
     if system:
         last = "system prompt"

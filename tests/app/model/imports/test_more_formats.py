@@ -510,8 +510,11 @@ def test_lm_studio_may_say_in_a_step_of_its_own_which_model_answered(store: Stor
     asked = {"type": "singleStep", "role": "user", "content": [{"type": "text", "text": "Why?"}]}
     answered = {"type": "multiStep", "role": "assistant", "steps": steps}
     messages = [{"versions": [found], "currentlySelected": 0} for found in (asked, answered)]
-    chat = {"name": "Chat", "createdAt": 1_736_789_912_980, "messages": messages}
-    excerpt = imported(store, tmp_path / "1736789912980.conversation.json", json.dumps(chat))
+    chat = {"name": "Chat", "createdAt": 1_736_789_912_980, "messages": messages, "clientInput": "More", "notes": []}
+    path = _written_as(tmp_path / "1736789912980.conversation.json", chat)
+    summary = import_all(store, path)
+    assert {str(remark) for remark in summary.remarks} >= {"notes and unsent texts of LM Studio, left out"}
+    excerpt = whole_tree(store, summary.conversation_ids[0])
     assert [line.partition(" ")[2] for line in drawn(excerpt)][1:] == [
         'note: Tool call: f\n\n```json\n{\n  "a": 1\n}\n```',
         "assistant: So",
