@@ -195,7 +195,8 @@ def _hidden_sideways(widget: QWidget) -> Iterator[str]:
 
 def _width_of(widget: QWidget, text: str) -> int:
     """Return the width that a widget needs to show its whole text, including its margins."""
-    if isinstance(widget, QPushButton | QRadioButton | QCheckBox):
+    # A text in lines has its whole width as a hint.
+    if isinstance(widget, QPushButton | QRadioButton | QCheckBox) and "\n" not in text:
         return widget.sizeHint().width()
     margins = widget.textMargins() if isinstance(widget, QLineEdit) else QMargins()
     lines_px = max(widget.fontMetrics().horizontalAdvance(line) for line in text.split("\n"))

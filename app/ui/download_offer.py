@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QW
 
 from app.numbers import counted, sized
 from app.sentences import translated
-from app.ui.parts.buttons import WrappingButton
+from app.ui.parts.buttons import LinesButton
 from app.ui.parts.cost_text import seconds_text
 from app.ui.parts.labels import balanced_width_px, widest_word_px
 
@@ -31,7 +31,7 @@ class DownloadOffer(QWidget):
         super().__init__()
         self.has_state = False
         """Whether the text says how the download goes, or why it failed."""
-        self.button = WrappingButton()
+        self.button = LinesButton()
         self.button.clicked.connect(self.download_requested)
         self.cancel_button = QPushButton(self.tr("Stop"))
         self.cancel_button.clicked.connect(self.cancel_requested)

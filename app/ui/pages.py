@@ -24,7 +24,7 @@ from app.conversation.controller import Controller
 from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.header import model_label
-from app.ui.parts.buttons import WrappingButton
+from app.ui.parts.buttons import LinesButton
 from app.ui.parts.labels import balanced_width_px, widest_word_px
 from app.ui.parts.layouts import order_tabs
 from app.ui.theme import Theme, icon, scaled
@@ -168,8 +168,8 @@ class Welcome(QScrollArea):
         self.set_theme(theme)
         self.show_choices(GUIDE, GUIDE, is_starter=False)
 
-    def _question(self, text: str) -> WrappingButton:
-        button = WrappingButton(text)
+    def _question(self, text: str) -> LinesButton:
+        button = LinesButton(text)
         button.setObjectName("question")
         button.clicked.connect(lambda: self.question_chosen.emit(text))
         button.setAccessibleDescription(self.tr("A question for the guide"))
@@ -279,7 +279,7 @@ class Welcome(QScrollArea):
         return min(_MAX_QUESTION_PX, self._width_px - 2 * _MARGIN_PX)
 
 
-def _row_in(parent: QWidget, *buttons: WrappingButton) -> QBoxLayout:
+def _row_in(parent: QWidget, *buttons: LinesButton) -> QBoxLayout:
     row = QBoxLayout(QBoxLayout.Direction.LeftToRight, parent)
     row.setContentsMargins(0, 0, 0, 0)
     row.setSpacing(8)
@@ -288,9 +288,9 @@ def _row_in(parent: QWidget, *buttons: WrappingButton) -> QBoxLayout:
     return row
 
 
-def _choice_button(text: str = "") -> WrappingButton:
+def _choice_button(text: str = "") -> LinesButton:
     """Return a button that is checked while its model is the one that answers."""
-    button = WrappingButton(text)
+    button = LinesButton(text)
     button.setObjectName("choice")
     button.setCheckable(True)
     # A click on the checked button keeps it checked.

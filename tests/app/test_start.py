@@ -65,7 +65,7 @@ def picture(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_the_first_picture_is_the_whole_window(picture: dict[str, Any]) -> None:
-    assert picture["seen"] == ["Sidebar", "Header", "Welcome", *["WrappingButton"] * 3, "Composer"]
+    assert picture["seen"] == ["Sidebar", "Header", "Welcome", *["LinesButton"] * 3, "Composer"]
     assert (picture["model"], picture["hint"]) == ("Guide · starting 0 % ▾", "Ask the guide about Bough")
 
 

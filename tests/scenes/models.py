@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.ui.models.models_window import ModelsWindow
 from tests.models import byte_level_tokenizer, write_random_llama
+from tests.scenes.planting import PAUSED
 from tests.scenes.stage import Stage
 
 
@@ -25,6 +26,15 @@ def remote_model(stage: Stage) -> QWidget:
     key = next(row.key for row in window.list.rows if row.key.startswith("hub:"))
     window.list.choose(key)
     stage.wait(lambda: window.page.entry is not None and window.page.entry.failure is not None)
+    return window
+
+
+def paused_download(stage: Stage) -> QWidget:
+    """The page of a model whose download the user has paused."""
+    window = models(stage)
+    assert isinstance(window, ModelsWindow)
+    stage.wait(lambda: any(row.title == PAUSED.title for row in window.list.rows))
+    window.list.choose(next(row.key for row in window.list.rows if row.title == PAUSED.title))
     return window
 
 

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from app.catalog.download_jobs import Download, DownloadJobs, id_of
+from app.catalog.entry import RemoteFile, RemoteModel
 from app.model.message import Alternative, Figures, Message, Record, with_error
 from app.model.store import Store
+from app.places import Places
 from tests.scenes import texts
 from worker.sentence import Sentence
 
@@ -24,6 +27,21 @@ _TOO_LONG = Sentence(
     num_tokens=2310,
     context_length=2048,
 )
+
+
+PAUSED = RemoteModel(
+    repo="mlx-community/gemma-3-4b-it-4bit",
+    title="Gemma 3 4B",
+    files=(RemoteFile(path="model.safetensors", num_bytes=2_600_000_000),),
+    num_bytes=2_600_000_000,
+)
+"""A model on the hub whose download is paused."""
+
+
+def plant_paused_download(places: Places) -> None:
+    """Write the entry of a download that the user has paused, as an earlier start of Bough leaves it."""
+    download = Download(id=id_of(PAUSED), model=PAUSED, state="paused", is_held=True)
+    DownloadJobs(places).save([download])
 
 
 def plant(file: Path, tree_sizes: tuple[int, ...]) -> dict[str, int]:

@@ -54,6 +54,7 @@ SCENES: Mapping[str, Scene] = {
     "going on": conversations.going_on,
     "models": models.models,
     "model of the hub": models.remote_model,
+    "paused download": models.paused_download,
     "deleting a model": models.deleting,
     "models menu": conversations.models_menu,
     "palette": conversations.palette,

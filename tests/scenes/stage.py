@@ -24,7 +24,7 @@ from app.model.settings import Theme as ThemeName
 from app.model.unsent import Unsent
 from app.ui.message.message_view import MessageView
 from app.ui.parts.overlay import Overlay
-from tests.scenes.planting import plant
+from tests.scenes.planting import plant, plant_paused_download
 from tests.waiting import PATIENCE_MS
 
 _W = TypeVar("_W", bound=QWidget)
@@ -53,6 +53,8 @@ class Stage:
         settings = Settings(theme=theme, language=language, text_percent=text_percent, motion="less")
         save_settings(folder / "settings.json", settings)
         self.planted = {} if tree_sizes is None else plant(folder / "conversations.sqlite3", tree_sizes)
+        if tree_sizes is not None:
+            plant_paused_download(Places.under(folder))
         self._others = multiprocessing.active_children()
         """Processes that are not this window's."""
         self.application = Application(Places.under(folder))

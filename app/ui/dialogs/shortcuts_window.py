@@ -11,8 +11,11 @@ from app.ui.menus import MENUS, Entry, Menus, Submenu, key_of, translated
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.sheet import Sheet
+from app.ui.theme import grown
 
 _WIDTH_PX, _HEIGHT_PX = 520, 640
+_PLUS = "+\u200b"
+"""A plus at which a line may end."""
 
 
 class ShortcutsWindow(Sheet):
@@ -47,17 +50,20 @@ class ShortcutsWindow(Sheet):
     @property
     def texts(self) -> list[str]:
         """All texts of the list."""
-        return [found.text() for found in self._area.findChildren(QLabel)]
+        return [found.text().replace(_PLUS, "+") for found in self._area.findChildren(QLabel)]
 
     def _add(self, title: str, keys: Sequence[tuple[str, str]]) -> None:
         heading = QLabel(title)
         heading.setObjectName("role")
         row = self._grid.rowCount()
+        is_narrow = self.screen().availableGeometry().width() < grown(_WIDTH_PX)
         heading.setContentsMargins(0, 12 if row > 1 else 0, 0, 0)
         self._grid.addWidget(heading, row, 0, 1, 2)
         for line, (text, key) in enumerate(keys, row + 1):
-            key_label = QLabel(key)
+            key_label = QLabel(key.replace("+", _PLUS) if is_narrow else key)
             key_label.setObjectName("quiet")
+            key_label.setWordWrap(is_narrow)
+            key_label.setAccessibleName(key)
             text_label = QLabel(text)
             # The text wraps, so the key is never cut off.
             text_label.setWordWrap(True)

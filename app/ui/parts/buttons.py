@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QMenu,
     QPushButton,
+    QRadioButton,
     QSizePolicy,
     QStyle,
     QStyleOptionComboBox,
@@ -162,64 +163,92 @@ class _Wraps(_Button):
 
     @property
     def width_in_one_line(self) -> int:
-        return self.fontMetrics().horizontalAdvance(self._whole) + _padding_px(self)
+        return self.fontMetrics().horizontalAdvance(self._whole) + self._padding_px
 
     def wrap(self, width_px: int) -> None:
         """Break the text into lines for this width of the button."""
-        text = as_label("\n".join(_lines(self, self._whole, width_px)))
+        text = as_label("\n".join(self._lines(width_px)))
         if text != self.text():
             super().setText(text)
 
     @override
+    def sizeHint(self) -> QSize:
+        # So that it becomes one line again where there is room.
+        return QSize(self.width_in_one_line, super().sizeHint().height())
+
+    @override
     def minimumSizeHint(self) -> QSize:
-        return QSize(_padding_px(self) + scaled(_MIN_TEXT_PX), self.sizeHint().height())
+        return QSize(self._padding_px + scaled(_MIN_TEXT_PX), super().sizeHint().height())
 
     @override
     def heightForWidth(self, width: int, /) -> int:
-        more = len(_lines(self, self._whole, width)) - 1 - self.text().count("\n")
-        return self.sizeHint().height() + more * self.fontMetrics().lineSpacing()
+        more = len(self._lines(width)) - 1 - self.text().count("\n")
+        return super().sizeHint().height() + more * self.fontMetrics().lineSpacing()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.wrap(event.size().width())
 
+    @property
+    def _padding_px(self) -> int:
+        """The width of the button without its text."""
+        text = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text())
+        return super().sizeHint().width() - text.width()
+
+    def _lines(self, width_px: int) -> list[str]:
+        """Return the lines of the text in a button of this width."""
+        self.ensurePolished()
+        room = width_px - self._padding_px
+        if not 0 < room < self.fontMetrics().horizontalAdvance(self._whole):
+            return [self._whole]
+        layout = QTextLayout(self._whole, self.font())
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        layout.setTextOption(option)
+        lines: list[str] = []
+        layout.beginLayout()
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(room)
+            lines.append(self._whole[line.textStart() : line.textStart() + line.textLength()].strip())
+        layout.endLayout()
+        return lines
+
 
 class WrappingButton(_Wraps, QPushButton):
     """A push button that breaks its text into lines."""
+
+
+class LinesButton(WrappingButton):
+    """A push button whose text is broken only by `wrap`, which its owner calls. It is as large as its lines."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QPushButton.sizeHint(self)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QPushButton.minimumSizeHint(self)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        QPushButton.resizeEvent(self, event)
 
 
 class WrappingCheckBox(_Wraps, QCheckBox):
     """A check box that breaks its text into lines."""
 
 
+class WrappingRadioButton(_Wraps, QRadioButton):
+    """A radio button that breaks its text into lines."""
+
+
 class WrappingToolButton(_Wraps, QToolButton):
     """A button with an icon that breaks its text into lines."""
-
-
-def _padding_px(button: QAbstractButton) -> int:
-    """Return the width of a button without its text."""
-    text = button.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, button.text())
-    return button.sizeHint().width() - text.width()
-
-
-def _lines(button: QAbstractButton, text: str, width_px: int) -> list[str]:
-    """Return the lines of a text in a button of this width."""
-    button.ensurePolished()
-    room = width_px - _padding_px(button)
-    if not 0 < room < button.fontMetrics().horizontalAdvance(text):
-        return [text]
-    layout = QTextLayout(text, button.font())
-    option = QTextOption()
-    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-    layout.setTextOption(option)
-    lines: list[str] = []
-    layout.beginLayout()
-    while (line := layout.createLine()).isValid():
-        line.setLineWidth(room)
-        lines.append(text[line.textStart() : line.textStart() + line.textLength()].strip())
-    layout.endLayout()
-    return lines
 
 
 class NameBox(QComboBox):

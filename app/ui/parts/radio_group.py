@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QWidget
 
 from app.model.cache_folder import GIB
+from app.ui.parts.buttons import WrappingRadioButton
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import scaled
 
@@ -32,7 +33,7 @@ class RadioGroup(QWidget):
 
     def add(self, text: str, explanation: str = "", beside: QWidget | None = None) -> None:
         """Add an option; `beside` is a field next to it, enabled while the option is chosen."""
-        button = QRadioButton(text)
+        button = WrappingRadioButton(text)
         button.toggled.connect(self._on_toggled)
         self.buttons.append(button)
         row = QHBoxLayout()

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
     QSlider,
     QStackedWidget,
     QVBoxLayout,
@@ -24,6 +23,7 @@ from app.numbers import counted
 from app.program import Program
 from app.ui.languages import LANGUAGES
 from app.ui.menus import Menus, label
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.radio_group import RadioGroup
@@ -331,7 +331,7 @@ class DataPage(SettingsPage):
             for name in names:
                 if name in actions:
                     action = actions[name]
-                    button = QPushButton(label(action))
+                    button = WrappingButton(label(action))
                     button.clicked.connect(action.trigger)
                     row.addWidget(button)
             self.cards.addWidget(card(title, explanation, row))

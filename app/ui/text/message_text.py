@@ -27,7 +27,7 @@ from app.model.message import ThoughtMarks
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
-from app.ui.parts.buttons import WrappingButton
+from app.ui.parts.buttons import LinesButton
 from app.ui.parts.labels import beginning, quiet_label
 from app.ui.text.code_frames import Frames
 from app.ui.text.document_text import copied_text, raw_position, source_position
@@ -117,7 +117,7 @@ class MessageText(QTextBrowser):
         self._is_markdown = is_markdown
         self._markdown = MarkdownDocument(self.document(), theme)
         self._markdown.grown.connect(self._on_grown)
-        self._more: WrappingButton | None = None
+        self._more: LinesButton | None = None
         """The button that shows more of a very long text."""
         self._note: QLabel | None = None
         """The line that says that the end of the text is not formatted."""
@@ -397,7 +397,7 @@ class MessageText(QTextBrowser):
                 self._more.hide()
             return 0
         if self._more is None:
-            self._more = WrappingButton()
+            self._more = LinesButton()
             self._more.setParent(self.viewport())
             self._more.setCursor(Qt.CursorShape.ArrowCursor)
             self._more.clicked.connect(self._markdown.show_more)
