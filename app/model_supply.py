@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -180,7 +181,9 @@ class ModelSupply(QObject):
     def _make_endpoints(self) -> Endpoints:
         from app.supply.endpoints import Endpoints
 
-        endpoints = Endpoints(self._preferences, self._archive.get().run, self._preferences.folder)
+        # A keyring may wait for the user, and a server for its model; the program ends without them.
+        run = partial(self._archive.get().run, may_be_left=True)
+        endpoints = Endpoints(self._preferences, run, self._preferences.folder)
         endpoints.replaced.connect(self._on_endpoint_replaced)
         endpoints.failed.connect(self._on_key_left)
         return endpoints

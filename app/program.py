@@ -38,6 +38,7 @@ from app.notices import (
 from app.preferences import Preferences
 from app.projects import Projects
 from app.settings_of_models import SettingsOfModels
+from worker.protocol import Failed
 from worker.sentence import Sentence, joined
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from app.release_news import ReleaseNews
     from app.serving.messages import ServedModel
     from app.supply.load_check import Refused
-    from worker.protocol import Endpoint, Secret
+    from worker.protocol import Endpoint, Event, Secret
 
 
 _MAX_OFFERED = 8
@@ -141,7 +142,8 @@ class Program(QObject):
             one.endpoint_of = self._endpoint_of
             one.read_key = self._read_key
             one.prices_of = self._prices_of
-            one.changed.connect(partial(self._keep_capabilities, one))
+            one.changed.connect(partial(self._keep_abilities, one))
+            one.received.connect(partial(self._forget_if_outdated, one))
         sessions.capabilities_of = self._capabilities_of
         for one in (session, sessions.ahead):
             one.draft_of = self._draft_of
@@ -317,13 +319,21 @@ class Program(QObject):
     def _capabilities_of(self, name: str) -> Collection[str] | None:
         return endpoints.capabilities_of(self.settings.endpoints, name)
 
-    def _keep_capabilities(self, session: ModelSession) -> None:
+    def _keep_abilities(self, session: ModelSession) -> None:
         """Remember what the loaded model of a server can do, for the time when it is not loaded."""
         if session.info is None or session.info.capabilities is None:
             return
-        kept = endpoints.with_capabilities(self.settings.endpoints, session.name, session.info.capabilities)
+        server = session.info.server
+        facts = None if server is None else msgspec.convert(server, endpoints.Facts, from_attributes=True)
+        kept = endpoints.with_abilities(self.settings.endpoints, session.name, session.info.capabilities, facts)
         if kept != self.settings.endpoints:
             self.preferences.change(endpoints=kept)
+
+    def _forget_if_outdated(self, session: ModelSession, event: Event) -> None:
+        """Find out again what a model of a server can do, after the server refused what it could do before."""
+        if isinstance(event, Failed) and event.is_outdated:
+            self.preferences.change(endpoints=endpoints.without_facts(self.settings.endpoints, session.name))
+            session.reload()
 
     def remove_endpoint(self, endpoint: endpoints.Endpoint) -> None:
         """Forget a server, its key and its models. Its running answers end with their text so far."""

@@ -58,6 +58,12 @@ class Script:
     `anew`: the model writes a further answer; `rest`: it writes what follows; `echo`: it repeats the given text before
     that; `refused`: status 400.
     """
+    keeps_end: bool = True
+    """Whether spaces and line ends at the end of the given text count. Otherwise they are left out, as by templates."""
+    refuses_fields: frozenset[str] = frozenset()
+    """Fields of a request that are refused with status 400."""
+    counts: bool = False
+    """Whether a given text of numbers is continued by numbers, whatever the pieces are."""
     continue_field: str = "continue_final_message"
     """The field of the request without which `rest` and `echo` become `anew`; "" if none is needed."""
     has_logprobs: bool = True
@@ -72,7 +78,12 @@ class Script:
             pieces = ["<think>", *self.reasoning, "</think>", *pieces]
         if self.given_answer not in {"rest", "echo"} or not given:
             return pieces
-        rest = "".join(pieces).removeprefix(given)
+        given = given if self.keeps_end else given.rstrip()
+        if self.counts and given.startswith("1"):
+            return ["7"] if given.endswith("\n") else [" 7"]
+        # A model that counts goes on as the given numbers stand, in one line or one below the other.
+        text = "".join(pieces).replace(" ", "\n") if "\n" in given else "".join(pieces)
+        rest = text.removeprefix(given)
         return [*([given] if self.given_answer == "echo" else []), *_split_text(rest)]
 
 
@@ -273,6 +284,8 @@ class EndpointServer(FaultyServer[Received, Fault]):
         script = self.models.get(asked.get("model", ""))
         if script is None:
             return error(404, f"The model {asked.get('model')!r} does not exist.", code="model_not_found")
+        if unknown := sorted(script.refuses_fields & asked.keys()):
+            return error(400, f"The field {unknown[0]} is not known.")
         given = _given_answer(asked) if is_chat else ""
         if given and script.given_answer == "refused":
             return error(400, "The last message must be from the user.")

@@ -7,7 +7,19 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, UnsetType
 from typing_extensions import override
 
-from worker.values import Nonempty, NumBytes, Overflow, RequestId, Role, Seed, TokenId, ToolName, Value, exactly_one
+from worker.values import (
+    Nonempty,
+    NumBytes,
+    Overflow,
+    RequestId,
+    Role,
+    Seed,
+    ServerFacts,
+    TokenId,
+    ToolName,
+    Value,
+    exactly_one,
+)
 
 # --- parts of commands -------------------------------------------------------------------------------------
 
@@ -153,7 +165,11 @@ class Secret(Value, frozen=True):
 class Endpoint(Value, frozen=True):
     """A model of an OpenAI-compatible server. `url` usually ends in "/v1"; `name` is how sentences call the server.
 
-    `connect_s`: how long a connection may take. `silence_s`: how long the server may send nothing.
+    `connect_s`: how long a connection may take. `silence_s`: how long the server may send nothing before an answer,
+    while it reads the prompt. `stall_s`: how long it may send nothing in the middle of one.
+
+    `known`: what `model_loaded` reported as `server` at an earlier load. It is found out again if it is null, or if the
+    server has changed since then.
     """
 
     url: Nonempty
@@ -162,6 +178,8 @@ class Endpoint(Value, frozen=True):
     model: str = ""
     connect_s: Annotated[float, Meta(gt=0)] = 10.0
     silence_s: Annotated[float, Meta(gt=0)] = 300.0
+    stall_s: Annotated[float, Meta(gt=0)] = 120.0
+    known: ServerFacts | None = None
 
 
 class Segment(Value, frozen=True):

@@ -112,6 +112,11 @@ class EndpointError(WorkerError):
 
     kind = "endpoint_failed"
 
+    def __init__(self, sentence: Sentence, status: int = 0) -> None:
+        """`status`: the HTTP status with which the server refused the request; 0 if it did not."""
+        super().__init__(sentence)
+        self.status = status
+
 
 class LibraryPanicError(WorkerError):
     """A library written in Rust panicked on its input. The library can still be used."""

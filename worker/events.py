@@ -17,6 +17,7 @@ from worker.values import (
     Origin,
     ReasoningMarks,
     RequestId,
+    ServerFacts,
     Tier,
     Value,
     WeightForm,
@@ -26,7 +27,10 @@ from worker.values import (
 
 
 class Alternative(Value, frozen=True):
-    """A token that could have been sampled here, with the text that it would have shown."""
+    """A token that could have been sampled here, with the text that it would have shown.
+
+    Servers do not give the ids of their tokens: then the ids are negative, and only differ from each other.
+    """
 
     id: int
     text: str
@@ -35,6 +39,8 @@ class Alternative(Value, frozen=True):
 
 class Token(Value, frozen=True):
     """One token of an answer. `logprob` is null if `top_logprobs` was 0, or if it is -inf.
+
+    `id` is -1 for a token of a server. Among its `top`, this token has the same id.
 
     `num_chars`: how many characters of the answer end with this token, including those held back for now. It is 0 for
     tokens that spell given text again. A character that several tokens spell counts for the last of them.
@@ -101,6 +107,8 @@ class Usage(Value, frozen=True):
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
+    # False: a server did not report how much of the prompt it had kept, so `cached_tokens` is not known.
+    is_cached_known: bool = True
     prefilled_tokens: int = 0
     generated_tokens: int = 0
     forced_tokens: int = 0
@@ -246,6 +254,8 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     reasoning: ReasoningMarks | None = None
     # The abilities of the model's engine; null means all of them.
     capabilities: list[Capability] | None = None
+    # What is known about the server of the model, for the next load; null for a model of this machine.
+    server: ServerFacts | None = None
 
     def can(self, capability: Capability) -> bool:
         """Return whether the model's engine has an ability."""
@@ -399,6 +409,8 @@ class Failed(_Event, tag="failed", frozen=True):
     fields: dict[str, str | int | SentenceParts] = {}
     # For a load: whether the previous model is still loaded and no other load is pending.
     still_loaded: bool = False
+    # For an answer of a server: it refused what it could do before, so what is known about it no longer holds.
+    is_outdated: bool = False
 
     @property
     def sentence(self) -> Sentence:

@@ -79,6 +79,7 @@ from worker.values import (
     STARTER_FOLDER as STARTER_FOLDER,
     STARTER_ON_HUB as STARTER_ON_HUB,
     Seed as Seed,
+    ServerFacts as ServerFacts,
     Tier as Tier,
     TokenId as TokenId,
     WeightForm as WeightForm,

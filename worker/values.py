@@ -110,6 +110,28 @@ class WeightForm(Struct, frozen=True):
     """The memory that was free when the model was loaded."""
 
 
+ContinuedBy: TypeAlias = Literal["", "fields", "fields_without_thinking", "message", "prefix"]
+"""How a server is asked to continue a given beginning of an answer; empty: it can't.
+
+`fields`: the fields `continue_final_message` and `add_generation_prompt` (vLLM, SGLang, llama.cpp, Bough).
+`fields_without_thinking`: these, and thinking is switched off, without which llama.cpp refuses them for some models.
+`message`: an answer at the end of the messages is continued without being asked. `prefix`: the message has a field of
+this name (Mistral, DeepSeek).
+"""
+
+
+class ServerFacts(Struct, frozen=True):
+    """What tries have found out about a model of a server. It holds until `version` changes, or a request fails."""
+
+    version: Annotated[str, Meta(max_length=200)]
+    """What the server says about itself and the model, as a hash."""
+    continued_by: ContinuedBy = ""
+    keeps_end: bool = False
+    """Whether spaces and line ends at the end of a given beginning count. Some templates leave them out."""
+    has_logprobs: bool = False
+    """Whether its streams have log-probabilities, and of other tokens, too."""
+
+
 class ReasoningMarks(Struct, frozen=True):
     """The texts around a model's reasoning."""
 

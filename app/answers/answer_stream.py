@@ -45,6 +45,8 @@ class AnswerStream:
         """The id of the request; None while an answer in the prompt is still growing, or the model is not loaded."""
         self.session: ModelSession | None = None
         """The session that generates the answer; None while the answer has no request."""
+        self.sent_s = 0.0
+        """When the request was sent, by the clock of `Answers`."""
         self.has_begun = False
         """Whether the worker has begun to process the prompt."""
         self.is_stopping = False

@@ -104,6 +104,7 @@ class Answers(QObject):
         super().__init__()
         self._sessions = sessions
         self._store = store
+        self._clock = clock
         self._streams: dict[MessageId, AnswerStream] = {}
         self.saving = Saving(store, self._streams, retry_ms=retry_ms, clock=clock)
         self.saving.flushed.connect(self._send_ready)
@@ -244,6 +245,11 @@ class Answers(QObject):
         """Return whether an answer was requested and has no new text yet."""
         stream = self._streams.get(message_id)
         return stream is not None and not stream.has_ended and not stream.new_text
+
+    def asked_for_s(self, message_id: MessageId) -> float | None:
+        """Return how long ago the model was asked for an answer that still grows; None if it has not been asked yet."""
+        stream = self._streams.get(message_id)
+        return None if stream is None or stream.request_id is None else self._clock() - stream.sent_s
 
     def waits_for(self, message_id: MessageId) -> int | None:
         """Return the conversation whose answer a message waits for; None if it waits for none."""
@@ -426,6 +432,7 @@ class Answers(QObject):
         self._message_ids[request_id] = {choice: stream.message.id for choice, stream in enumerate(streams)}
         for choice, stream in enumerate(streams):
             stream.request_id, stream.choice, stream.session = request_id, choice, session
+            stream.sent_s = self._clock()
 
     def _on_event(self, event: Event) -> None:
         ids = self._message_ids.get(event.request_id) if event.request_id is not None else None

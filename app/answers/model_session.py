@@ -21,6 +21,7 @@ from worker.protocol import (
     CacheStats,
     CacheStatsReport,
     Cancel,
+    Capability,
     Command,
     Confinement,
     Endpoint,
@@ -283,6 +284,10 @@ class ModelSession(QObject):
         self._stats_id = next(self._stats_ids)
         if not self._link.send(CacheStats(request_id=self._stats_id)):
             self._set_kept(None)
+
+    def can(self, capability: Capability) -> bool:
+        """Return whether the loaded model has an ability. Of a model that is not loaded, none is missing."""
+        return self.info is None or self.info.can(capability)
 
     @property
     def kv_bits(self) -> int | None:

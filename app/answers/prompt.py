@@ -24,6 +24,7 @@ from app.model.message import (
     State,
     is_part,
     with_error,
+    with_sampled,
     without_tokens,
 )
 from app.model.notes import fenced_text
@@ -87,7 +88,7 @@ def continuation_of(message: Message, before: str = "") -> Continuation | None:
     if before:
         return Continuation(text=_joined((before, message.text)))
     record = message.record or Record()
-    if record.origins.endswith(ORIGINS["chosen"]) and sum(record.token_chars) == len(message.text):
+    if record.token_ids and record.origins.endswith(ORIGINS["chosen"]) and sum(record.token_chars) == len(message.text):
         # The user chose the last token itself, not its text.
         return Continuation(token_ids=list(record.token_ids))
     # The ids are exact as far as they spell the text. After a worker's death they may spell more or less of it; then
@@ -230,7 +231,9 @@ def finished(
     """
     choice, usage, timing = event.choices[number], event.usage, event.timing
     before = message.record or Record()
-    if choice.text:
+    if choice.text and any(token.id < 0 for token in tokens):
+        before = _with_described(before, message.text, choice, tokens)
+    elif choice.text:
         before = _with_tokens(before, choice, tokens)
     # If the choice is empty, the message keeps its earlier tokens.
     record = msgspec.structs.replace(
@@ -253,6 +256,7 @@ def finished(
         figures=Figures(
             prompt_tokens=usage.prompt_tokens,
             kept_tokens=usage.cached_tokens,
+            is_kept_known=usage.is_cached_known,
             read_tokens=usage.prefilled_tokens,
             new_tokens=usage.generated_tokens if len(event.choices) == 1 else len(choice.token_ids),
             forced_tokens=usage.forced_tokens,
@@ -340,6 +344,34 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
         logprobs=tuple(logprobs) if any(logprob is not None for logprob in logprobs) else (),
         alternatives=tuple(alternatives) if any(alternatives) else (),
     )
+
+
+def _with_described(before: Record, given: str, choice: Choice, tokens: Sequence[Token]) -> Record:
+    """Return a record with the tokens of a server's answer, whose ids are not known.
+
+    `given` is the beginning that was continued; where its tokens are not known, it counts as one. Tokens after the text
+    are left out, and the last one is cut where a stop string cut it.
+    """
+    kept = before if sum(before.token_chars) <= len(given) else without_tokens(before)
+    num_left = len(given) - sum(kept.token_chars)
+    found = [SampledToken(-1, ORIGINS["given"], num_chars=num_left)] if num_left else []
+    num_left = len(choice.text)
+    for token in sampled(tokens):
+        if not num_left:
+            break
+        is_cut = token.num_chars > num_left
+        found.append(
+            SampledToken(
+                token.id,
+                ORIGINS["recut"] if is_cut else token.origin,
+                token.logprob,
+                token.alternatives,
+                min(token.num_chars, num_left),
+            )
+        )
+        num_left -= found[-1].num_chars
+    is_known = not num_left and any(token.logprob is not None for token in found)
+    return with_sampled(kept, found) if is_known else without_tokens(before)
 
 
 def _num_kept(ids: Sequence[int], tokens: Sequence[Token], num_recut: int, num_before: int) -> int:

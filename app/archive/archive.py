@@ -47,9 +47,10 @@ class Task(QObject):
     _reported = Signal(str, object)
     """The only signal that crosses from the thread to the window's thread."""
 
-    def __init__(self, begin: Callable[[], Steps], parent: QObject) -> None:
-        """`begin` is called in the thread."""
+    def __init__(self, begin: Callable[[], Steps], parent: QObject, *, may_be_left: bool = False) -> None:
+        """`begin` is called in the thread. `may_be_left`: whether the program may end without waiting for it."""
         super().__init__(parent)
+        self.may_be_left = may_be_left
         self._reported.connect(self._on_reported)
         self._is_cancelled = threading.Event()
         self._latest: Any = None
@@ -67,6 +68,11 @@ class Task(QObject):
 
     # --- in the thread -------------------------------------------------------------------------------------
 
+    def _report(self, kind: str, value: object) -> None:
+        # A task that was left goes on for a moment after the program has ended its objects.
+        with contextlib.suppress(*((RuntimeError,) if self.may_be_left else ())):
+            self._reported.emit(kind, value)
+
     def _run(self, begin: Callable[[], Steps]) -> None:
         # Qt's documents need the thread's event dispatcher for their timers; it must outlive them.
         dispatcher = QEventLoop()
@@ -78,13 +84,13 @@ class Task(QObject):
             with contextlib.closing(begin()) as steps:
                 while not self._is_cancelled.is_set():
                     self._report_progress(next(steps))
-            self._reported.emit("cancelled", None)
+            self._report("cancelled", None)
         except StopIteration as end:
-            self._reported.emit("done", end.value)
+            self._report("done", end.value)
         except SentenceError as error:
-            self._reported.emit("failed", error.sentence)
+            self._report("failed", error.sentence)
         except OSError as error:
-            self._reported.emit("failed", _reason(error))
+            self._report("failed", _reason(error))
         except Exception as error:  # noqa: BLE001 (the caller waits for an end, whatever the error)
             _log.error("A task failed", exc_info=error)
             sentence = Sentence(
@@ -92,14 +98,14 @@ class Task(QObject):
                 kind=type(error).__name__,
                 error=error,
             )
-            self._reported.emit("failed", sentence)
+            self._report("failed", sentence)
 
     def _report_progress(self, progress: Any) -> None:
         """Report only the latest progress, no matter how fast the steps are."""
         self._latest = progress
         if not self._is_progress_pending:
             self._is_progress_pending = True
-            self._reported.emit("progressed", None)
+            self._report("progressed", None)
 
     # --- in the window's thread ----------------------------------------------------------------------------
 
@@ -135,9 +141,9 @@ class Archive(QObject):
         """Run a task that adds conversations."""
         return Task(partial(self._steps, begin, self._open_to_write), self)
 
-    def run(self, begin: Callable[[], Steps]) -> Task:
-        """Run a task that needs no store."""
-        return Task(begin, self)
+    def run(self, begin: Callable[[], Steps], *, may_be_left: bool = False) -> Task:
+        """Run a task that needs no store. `may_be_left`: it undoes nothing, so that `close` need not wait for it."""
+        return Task(begin, self, may_be_left=may_be_left)
 
     def close(self) -> None:
         """Cancel all tasks, and wait until their changes are undone."""
@@ -145,7 +151,8 @@ class Archive(QObject):
         for task in tasks:
             task.cancel()
         for task in tasks:
-            task.wait()
+            if not task.may_be_left:
+                task.wait()
         self.searcher.close()
 
     def _open_to_read(self) -> Store:

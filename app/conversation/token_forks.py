@@ -50,6 +50,16 @@ class TokenForks:
     def fork_at_token(self, message_id: MessageId, token_index: int, token_id: int) -> None:
         """Add an answer that has another token at `token_index` and the same tokens before it."""
         message = self._shown.message(message_id)
+        if not self._model.can("continue"):
+            self._program.notices.post(
+                Notice(
+                    Sentence(
+                        "The server of this model does not continue a given answer, so another token can't be chosen. "
+                        "Nothing was changed. Ask again for another answer, or choose another model."
+                    )
+                )
+            )
+            return
         beginning = None if self._is_by_another_model(message) else at_token(message, token_index, token_id)
         if beginning is None:
             self._program.notices.post(
@@ -105,7 +115,7 @@ class TokenForks:
         processed again.
         """
         own = message.record
-        if own is not None and message.text == text and own.token_ids and own.model == self._model.name:
+        if own is not None and message.text == text and own.num_tokens and own.model == self._model.name:
             return _unended(own)
         versions = [self._shown.message(other) for other in self._shown.siblings(message.id)]
         return known_tokens(text, own, [other for other in versions if not self._is_by_another_model(other)])
@@ -155,7 +165,7 @@ def at_token(message: Message, token_index: int, token_id: int) -> Beginning | N
         _unended(
             structs.replace(
                 kept,
-                token_ids=(*kept.token_ids, token_id),
+                token_ids=(*kept.token_ids, token_id) if token_id >= 0 else (),
                 token_chars=(*kept.token_chars, len(shown)),
                 origins=(kept.origins or ORIGINS["given"] * token_index) + ORIGINS["chosen"],
                 logprobs=(*kept.logprobs, chosen.logprob) if record.logprobs else (),

@@ -12,8 +12,9 @@ from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.prompt import place_of, tools, turns
-from app.costs.worker_queries import UNLOADED, AskedModel, Cost, cost_of
-from app.model.message import Message, MessageId
+from app.costs.worker_queries import UNLOADED, UNREPORTED, AskedModel, Cost, cost_of
+from app.model.message import Message, MessageId, Record
+from app.model.tree import Tree
 from worker import protocol
 from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier
 
@@ -49,6 +50,7 @@ class Costs(QObject):
         self._options = options
         self._asked_with: dict[str, Any] = {}
         self._lineage: Lineage | None = None
+        self._tree: Tree | None = None
         self._wanted: Sequence[MessageId] = ()
         self._plans: dict[MessageId, PromptPlan] = {}
         self._fresh: set[MessageId] = set()
@@ -70,14 +72,16 @@ class Costs(QObject):
         session.exited.connect(self._on_exit)
         session.changed.connect(self._on_session_changed)
 
-    def show(self, lineage: Lineage | None) -> None:
-        """Switch to another conversation; None means no conversation."""
-        self._lineage = lineage
+    def show(self, lineage: Lineage | None, tree: Tree | None = None) -> None:
+        """Switch to another conversation; None means no conversation. `tree` has the answers of all its branches."""
+        self._lineage, self._tree = lineage, tree
         self._wanted = ()
         self._forget()
 
     def get(self, message_id: MessageId) -> Cost | None:
         """Return the cost of going to a message; None while it is not known, or may have changed."""
+        if not self._session.can("plan"):
+            return UNREPORTED if self._tree is None else reported_cost(self._tree, message_id, self._session.name)
         if self._session.state == "unloaded":
             return UNLOADED
         plan = self._plans.get(message_id)
@@ -89,12 +93,14 @@ class Costs(QObject):
     def last_tier(self, message_id: MessageId) -> Tier | None:
         """Return where a branch was cached at the last query, so that the drawn tree does not flicker."""
         plan = self._plans.get(message_id)
-        return None if plan is None or self._session.state == "unloaded" else self._tier(message_id, plan)
+        if plan is None or self._session.state == "unloaded" or not self._session.can("plan"):
+            return None
+        return self._tier(message_id, plan)
 
     def want(self, message_ids: Sequence[MessageId]) -> None:
         """Query the unknown costs of these messages, in this order. This replaces earlier requests."""
         self._wanted = message_ids
-        if self._request_id == "" and self._next_asked():
+        if self._request_id == "" and self._session.can("plan") and self._next_asked():
             self._timer.start()
 
     def refresh(self) -> None:
@@ -123,6 +129,10 @@ class Costs(QObject):
         self.refresh()
         self.changed.emit()
 
+    @property
+    def _is_ready(self) -> bool:
+        return self._session.state == "ready" and self._session.can("plan")
+
     def _next_asked(self) -> Sequence[MessageId]:
         wanted = [message_id for message_id in self._wanted if message_id not in self._fresh]
         if wanted and wanted[0] in self._doubtful:
@@ -131,7 +141,7 @@ class Costs(QObject):
 
     def _ask(self) -> None:
         asked = self._next_asked()
-        if self._lineage is None or not asked or self._request_id or self._session.state != "ready":
+        if self._lineage is None or not asked or self._request_id or not self._is_ready:
             return
         prompts = Prompts()
         lineages = [self._lineage(message_id) for message_id in asked]
@@ -226,6 +236,38 @@ def _rate(lineage: Sequence[Message], model: str) -> float | None:
             seconds = record.figures.prefill_ms / 1000
             return record.figures.read_tokens / seconds if seconds > 0 else None
     return None
+
+
+def reported_cost(tree: Tree, message_id: MessageId, model: str) -> Cost:
+    """Return how much of a prompt a server had kept, as its last report says; `UNREPORTED` if there is none.
+
+    The prompt of an answer ends above it, that of a question with the question. Its length is known if the server has
+    answered it. All answers below begin with this prompt, so the latest of them says how much of it was still kept.
+    """
+    message = tree[message_id]
+    top = message.parent_id if message.role == "assistant" else message_id
+    if top is None or top not in tree:
+        return UNREPORTED
+    found = [other for other in map(tree.__getitem__, tree.below(top)) if _is_report(other, model)]
+    own = [other for other in found if other.parent_id == top]
+    latest = max(found, key=_ended_ms, default=None)
+    if not own or latest is None or latest.record is None:
+        return UNREPORTED
+    figures = (max(own, key=_ended_ms).record or Record()).figures
+    num_kept = min(latest.record.figures.kept_tokens, figures.prompt_tokens)
+    return Cost(figures.prompt_tokens - num_kept, num_kept, None, None, is_reported=True)
+
+
+def _is_report(message: Message, model: str) -> bool:
+    """Return whether a server has reported about the prompt above an answer. That of a continued answer is longer."""
+    record = message.record
+    if record is None or message.role != "assistant" or record.model != model or record.earlier:
+        return False
+    return record.figures.prompt_tokens > 0 and record.figures.is_kept_known
+
+
+def _ended_ms(message: Message) -> int:
+    return 0 if message.record is None else message.record.ended_ms
 
 
 class Prompts:

@@ -45,12 +45,14 @@ class Cost:
 
     num_read: int
     num_kept: int
-    tier: Tier
-    """Where the whole prompt is cached: in memory, on disk, or nowhere."""
+    tier: Tier | None
+    """Where the whole prompt is cached: in memory, on disk, or nowhere; None if that is not known."""
     seconds: float | None
     """The expected time to process the other tokens; None if the model's speed is not known yet."""
     is_unloaded: bool = False
     """Whether the model is not loaded. Then nothing is cached in memory, and the other values are not known."""
+    is_reported: bool = False
+    """Whether the numbers are those of a server's last report, which may have changed since then."""
 
     @property
     def num_tokens(self) -> int:
@@ -58,6 +60,8 @@ class Cost:
 
 
 UNLOADED = Cost(0, 0, "cold", None, is_unloaded=True)
+UNREPORTED = Cost(0, 0, None, None, is_reported=True)
+"""The server of the model has reported nothing about this prompt, so nothing can be said."""
 
 
 def cost_of(plan: PromptPlan, tokens_per_s: float | None) -> Cost:

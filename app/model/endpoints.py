@@ -60,6 +60,15 @@ def _price_of(text: str) -> float | None:
     return float(text)
 
 
+class Facts(Struct, frozen=True, kw_only=True):
+    """What was found out about a model, as in the worker's protocol."""
+
+    version: _Text = ""
+    continued_by: _Text = ""
+    keeps_end: bool = False
+    has_logprobs: bool = False
+
+
 class Endpoint(Struct, frozen=True, kw_only=True):
     """A server, as it is kept among the settings."""
 
@@ -72,6 +81,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """The names by which the server knows its models, when it was last asked."""
     abilities: dict[_Text, tuple[_Text, ...]] = {}
     """By such a name, the capabilities that the model had when it was last used."""
+    facts: dict[_Text, Facts] = {}
+    """By such a name, what was found out about the model, so that it need not be found out at each load."""
     prices: Prices | None = None
     """None if the user gave none."""
 
@@ -131,11 +142,28 @@ def capabilities_of(endpoints: Iterable[Endpoint], name: str) -> Collection[str]
     return () if found is None else found[0].abilities.get(found[1], ())
 
 
-def with_capabilities(endpoints: Iterable[Endpoint], name: str, capabilities: Iterable[str]) -> tuple[Endpoint, ...]:
-    """Return the endpoints with the capabilities that one of their models has now."""
+def with_abilities(
+    endpoints: Iterable[Endpoint], name: str, capabilities: Iterable[str], facts: Facts | None
+) -> tuple[Endpoint, ...]:
+    """Return the endpoints with what one of their models can do, and what was found out about it."""
     model = EndpointModel.parse(name)
     return tuple(
-        structs.replace(each, abilities=each.abilities | {model.model: tuple(sorted(capabilities))})
+        structs.replace(
+            each,
+            abilities=each.abilities | {model.model: tuple(sorted(capabilities))},
+            facts=each.facts if facts is None else each.facts | {model.model: facts},
+        )
+        if model is not None and each.id == model.endpoint_id
+        else each
+        for each in endpoints
+    )
+
+
+def without_facts(endpoints: Iterable[Endpoint], name: str) -> tuple[Endpoint, ...]:
+    """Return the endpoints without what was found out about one of their models, because it no longer holds."""
+    model = EndpointModel.parse(name)
+    return tuple(
+        structs.replace(each, facts={key: facts for key, facts in each.facts.items() if key != model.model})
         if model is not None and each.id == model.endpoint_id
         else each
         for each in endpoints

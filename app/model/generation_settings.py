@@ -97,10 +97,11 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def record_to_continue(self, record: Record, overflow: Overflow) -> Record:
         """Return the record of an answer that continues with these settings. Its prompt and its format are kept."""
-        earlier = Earlier(end=len(record.token_ids), seed=record.seed, sampling=record.sampling)
+        earlier = Earlier(end=record.num_tokens, seed=record.seed, sampling=record.sampling)
         return structs.replace(
             record,
-            earlier=(*record.earlier, earlier) if record.token_ids else (),
+            # Also without tokens, because an answer that began with a given text can't come again as it was.
+            earlier=(*record.earlier, earlier) if record.num_tokens or record.seed is not None else (),
             sampling=self.sampling,
             overflow=overflow,
             hooks=self.hooks,

@@ -86,7 +86,7 @@ class Constraint(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Alternative(Struct, frozen=True, gc=False, array_like=True):
-    """Another token that was possible at a position."""
+    """Another token that was possible at a position. The ids of a server's tokens are negative, see the protocol."""
 
     id: int
     text: str
@@ -101,6 +101,8 @@ class Figures(Struct, frozen=True, gc=False, kw_only=True):
 
     prompt_tokens: int = 0
     kept_tokens: int = 0
+    is_kept_known: bool = True
+    """Whether the model's engine reported how much was cached. Some servers don't."""
     read_tokens: int = 0
     new_tokens: int = 0
     forced_tokens: int = 0
@@ -183,6 +185,8 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """How an answer was generated. `token_ids` are the tokens of the whole turn, as the model processed them.
 
+    Of the tokens of a server, the ids are not known; then `token_ids` is empty, and the other fields have the tokens.
+
     Empty fields are not stored; they mean that the value is not known.
     """
 
@@ -263,6 +267,11 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """
 
     @property
+    def num_tokens(self) -> int:
+        """The number of known tokens."""
+        return len(self.token_ids) or len(self.token_chars)
+
+    @property
     def error_sentence(self) -> Sentence | None:
         return None if self.error is None else received(self.error, self.error_parts)
 
@@ -313,16 +322,17 @@ def with_sampled(record: Record, sampled: Sequence[SampledToken]) -> Record:
     """Return a record with more tokens at the end, which may spell a little more text than has streamed."""
     if not sampled:
         return record
-    num = len(record.token_ids)
+    num = record.num_tokens
     logprobs = (*record.logprobs, *[None] * (num - len(record.logprobs)), *(token.logprob for token in sampled))
     alternatives = (
         *record.alternatives,
         *[()] * (num - len(record.alternatives)),
         *(token.alternatives for token in sampled),
     )
+    has_ids = len(record.token_ids) == num and all(token.id >= 0 for token in sampled)
     return structs.replace(
         record,
-        token_ids=(*record.token_ids, *(token.id for token in sampled)),
+        token_ids=(*record.token_ids, *(token.id for token in sampled)) if has_ids else (),
         token_chars=(
             (*record.token_chars, *(token.num_chars for token in sampled)) if len(record.token_chars) == num else ()
         ),

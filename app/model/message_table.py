@@ -47,7 +47,7 @@ class StreamedText(Struct):
         """Return the stored message with this text and these tokens appended."""
         record = message.record
         if record is not None:
-            is_known = self.sampled is not None and (record.token_ids or not message.text)
+            is_known = self.sampled is not None and (record.num_tokens or not message.text)
             record = with_sampled(record, self.sampled or ()) if is_known else without_tokens(record)
         return msgspec.structs.replace(message, text=message.text + self.text, record=record)
 

@@ -14,7 +14,7 @@ _MAX_BITS = 8.0
 
 
 class TokenPiece(Struct, frozen=True):
-    """One token, from the character `start` to `end` of the text.
+    """One token, from the character `start` to `end` of the text. `id` is -1 for a token of a server.
 
     If several tokens spell one character, each of them covers it.
     """
@@ -45,7 +45,7 @@ class TokenPiece(Struct, frozen=True):
 def are_tokens_known(message: Message) -> bool:
     """Return whether the tokens of a message are known and spell its text."""
     record = message.record
-    if record is None or not record.token_chars or len(record.token_chars) != len(record.token_ids):
+    if record is None or not record.token_chars or len(record.token_chars) != record.num_tokens:
         return False
     return sum(record.token_chars) == len(message.text)
 
@@ -57,7 +57,8 @@ def token_pieces(message: Message) -> list[TokenPiece]:
         return []
     pieces: list[TokenPiece] = []
     start = 0
-    for index, (token_id, num_chars) in enumerate(zip(record.token_ids, record.token_chars, strict=True)):
+    ids = record.token_ids or [-1] * record.num_tokens
+    for index, (token_id, num_chars) in enumerate(zip(ids, record.token_chars, strict=True)):
         end = start + num_chars
         shown_end = max(end, min(start + 1, len(message.text)))
         pieces.append(

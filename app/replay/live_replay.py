@@ -1,4 +1,4 @@
-"""Replay of an answer with the loaded model, reported by Qt signals. `replay.py` does the comparison."""
+"""Replay of an answer with the loaded model, reported by Qt signals. `replay.py` and `text_replay.py` compare."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from app.answers.model_session import ModelSession
+from app.model.endpoints import shown_name
 from app.model.message import Message
 from app.replay.replay import Replay, why_not_replayable
+from app.replay.text_replay import TextReplay, why_text_is_not_comparable
 from app.replay.verdict import Verdict
 from worker.protocol import Command, Event
 from worker.sentence import Sentence
@@ -22,8 +24,12 @@ def why_not(session: ModelSession, message: Message) -> Sentence | None:
         )
     record = message.record
     if record is not None and record.model and record.model != session.name:
-        return Sentence("“{model}” wrote this answer. Open that model, then run the answer again.", model=record.model)
-    return why_not_replayable(message)
+        return Sentence(
+            "“{model}” wrote this answer. Open that model, then run the answer again.", model=shown_name(record.model)
+        )
+    if session.can("count") or not message.text:
+        return why_not_replayable(message)
+    return why_text_is_not_comparable(message)
 
 
 class LiveReplay(QObject):
@@ -39,7 +45,11 @@ class LiveReplay(QObject):
         super().__init__(parent)
         assert session.info is not None
         self._session = session
-        self._replay = Replay(message, prompt, session.info, session.kv_bits)
+        self._replay = (
+            Replay(message, prompt, session.info, session.kv_bits)
+            if session.can("count")
+            else TextReplay(message, prompt)
+        )
         session.link.received.connect(self._on_event)
         session.link.exited.connect(self._on_exit)
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from app.answers.prompt import generate, without_oldest
+from app.model.endpoints import EndpointModel
 from app.model.message import ORIGINS, Earlier, Message, Record, Sampling
 from app.replay.verdict import DRAWN, Difference, Verdict, changes, rounding, undrawn
 from worker.protocol import (
@@ -47,6 +48,8 @@ def why_not_replayable(message: Message) -> Sentence | None:
     """Return why an answer can't be replayed; None if it can."""
     if message.role != "assistant" or not message.text:
         return Sentence("This is not an answer of a model.")
+    if message.record is not None and EndpointModel.parse(message.record.model) is not None:
+        return Sentence("A server wrote this answer. Choose its model in the window, and run the answer again there.")
     if message.record is None or not message.record.token_ids:
         return Sentence(
             "The tokens of this answer are unknown: it was imported, edited, or cut by an older version of Bough."

@@ -55,6 +55,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Sentences that say which tokens were not compared, and why."""
     error: Sentence | None = None
     """Why the answer could not be replayed; None if it was."""
+    num_chars: int = 0
+    """The length of a server's answer, which is compared by its text; 0 if the tokens were compared."""
+    num_same_chars: int = 0
+    """How many characters of it were the same, up to the first difference."""
 
 
 def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Sentence]:
@@ -159,6 +163,8 @@ def sentences(verdict: Verdict) -> list[Sentence]:
 def _outcome(verdict: Verdict) -> Sentence:
     if verdict.error is not None:
         return Sentence("The answer could not be run again. {error}", error=verdict.error)
+    if verdict.num_chars:
+        return _outcome_of_text(verdict)
     if not verdict.num_compared and not verdict.differences:
         if verdict.matched:
             return Sentence("It ended as before.")
@@ -174,6 +180,18 @@ def _outcome(verdict: Verdict) -> Sentence:
         position=verdict.differences[0].place + 1,
         num_other=len(verdict.differences),
         num_compared=verdict.num_compared,
+    )
+
+
+def _outcome_of_text(verdict: Verdict) -> Sentence:
+    if verdict.matched:
+        return Sentence(
+            "The server wrote the same answer again, all {num_chars} characters.", num_chars=verdict.num_chars
+        )
+    return Sentence(
+        "The server wrote another answer. The first {num_same} of {num_chars} characters are the same.",
+        num_same=verdict.num_same_chars,
+        num_chars=verdict.num_chars,
     )
 
 

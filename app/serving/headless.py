@@ -57,18 +57,6 @@ class Restarted(NamedTuple):
     why: str
 
 
-class Died(NamedTuple):
-    """The worker has ended by itself. `Restarted` or `Gone` follows."""
-
-    exit_code: int
-    """Negative means a signal."""
-    activity: str
-    """What it was doing; empty if it had not begun."""
-    model: str
-    last_words: list[str]
-    """The last lines that it logged or that libraries printed, without users' texts."""
-
-
 class Silent(NamedTuple):
     """The server process does not respond."""
 
@@ -85,7 +73,7 @@ class Gone(NamedTuple):
     why: str
 
 
-News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Died | Restarted | Silent | Awake | Gone | Exchange
+News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Restarted | Silent | Awake | Gone | Exchange
 
 
 class HeadlessOwner:
@@ -267,14 +255,11 @@ class HeadlessOwner:
 
     def _restarted(self, why: str) -> bool:
         """Start a new worker after one has died. Return False if too many have died, or the owner is stopping."""
-        exit_code = self._client.kill()
+        self._client.kill()
         with self._lock:
             if self._is_stopping:
                 return False
             self._num_deaths += 1
-            beat = self._client.heartbeat
-            activity = "" if beat is None else beat.activity
-            self.news.put(Died(exit_code or 0, activity, self._status.model.id, self._client.last_words))
             self.relay.fail_all()
             if self._num_deaths >= _MAX_DEATHS:
                 why = f"The model process stopped {_MAX_DEATHS} times in a row. Choose another model."

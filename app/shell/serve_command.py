@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from app.care.crash_reports import CrashReports
-from app.care.log_file import LogFile
 from app.catalog.facts import json_object
 from app.catalog.on_disk import find_models
 from app.catalog.places_of_models import usual_roots
@@ -18,7 +15,7 @@ from app.model.database import StoreError
 from app.model.store import Store
 from app.places import Places
 from app.serving.drop_rules import DropRuleError, DropRules
-from app.serving.headless import Awake, Died, Gone, HeadlessOwner, Loaded, NotLoaded, Restarted, Silent
+from app.serving.headless import Awake, Gone, HeadlessOwner, Loaded, NotLoaded, Restarted, Silent
 from app.serving.keys import VARIABLE, KeyProblemError, find_key
 from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings, digest
 from app.serving.model_names import find, load_name, served_models
@@ -50,10 +47,6 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
     def models() -> Sequence[ServedModel]:
         return _models(places)
 
-    log = LogFile(places.logs, "serve.log")
-    reports = CrashReports(places.reports)
-    reports.begin()
-    reports.add_facts()
     # Other programs may use the same conversations meanwhile, such as Bough's window.
     store = Store(places.store) if chosen.keep else None
     owner = HeadlessOwner(
@@ -64,18 +57,16 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
         cache_folder=places.cache / "prompt-cache",
     )
     try:
-        return _run(owner, reports, made_key=key.text if key.source == "made" else "", store=store)
+        return _run(owner, made_key=key.text if key.source == "made" else "", store=store)
     except KeyboardInterrupt:
         return 0
     finally:
         owner.stop()
         if store is not None:
             store.close()
-        reports.end()
-        log.close()
 
 
-def _run(owner: HeadlessOwner, reports: CrashReports, made_key: str, store: Store | None) -> int:
+def _run(owner: HeadlessOwner, made_key: str, store: Store | None) -> int:
     while True:
         match owner.news.get():
             case Listening(host=host, port=port):
@@ -89,15 +80,6 @@ def _run(owner: HeadlessOwner, reports: CrashReports, made_key: str, store: Stor
                 if store is not None:
                     _keep(exchange, store)
                 print_line(exchange.line)
-            case Died() as death:
-                code = death.exit_code
-                how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
-                path = reports.write(
-                    f"The model process of `bough serve` stopped unexpectedly ({how}).",
-                    [f"Its last activity: {death.activity or 'none'}.", f"Model: {death.model}", "", *death.last_words],
-                )
-                if path is not None:
-                    print_error(f"A report is in {path}. It holds none of your texts, and is sent nowhere.")
             case Awake():
                 print_line("The server process responds again.")
             case NotLoaded(why=why) | Restarted(why=why) | Silent(why=why):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -9,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import ValidationError, convert, structs
 from PySide6.QtCore import QObject, Signal
 
 from app.archive.archive import Steps, Task
 from app.catalog.entry import LocalModel
 from app.catalog.tokens import KeptSecret, KeyringError
-from app.model.endpoints import MAX_ENDPOINTS, Endpoint, Prices, address_of, find, host_of
+from app.model.endpoints import MAX_ENDPOINTS, Endpoint, Facts, Prices, address_of, find, host_of
 from app.preferences import Preferences
 from worker import protocol
 from worker.protocol import CheckEndpoint, EndpointChecked, Failed, Secret
@@ -126,7 +127,7 @@ class Endpoints(QObject):
                 prices=entered.prices,
             )
             if before is not None and before.url == endpoint.url:
-                endpoint = structs.replace(endpoint, abilities=before.abilities)
+                endpoint = structs.replace(endpoint, abilities=before.abilities, facts=before.facts)
             if before is not None and before.host != endpoint.host and key is None and self._may_have_key(before):
                 raise SentenceError(
                     Sentence("The key of {host} is not sent to another server. Enter the key again.", host=before.host)
@@ -259,7 +260,20 @@ def _variable_in(text: str) -> str:
 
 
 def _sent(endpoint: Endpoint, key: str, model: str = "") -> protocol.Endpoint:
-    return protocol.Endpoint(url=endpoint.url, name=endpoint.name, model=model, key=Secret(text=key) if key else None)
+    return protocol.Endpoint(
+        url=endpoint.url,
+        name=endpoint.name,
+        model=model,
+        key=Secret(text=key) if key else None,
+        known=_known(endpoint.facts.get(model)),
+    )
+
+
+def _known(facts: Facts | None) -> protocol.ServerFacts | None:
+    """Return what was found out about a model; None if nothing was, or a newer version of Bough wrote it."""
+    with contextlib.suppress(ValidationError):
+        return None if facts is None else convert(facts, protocol.ServerFacts, from_attributes=True)
+    return None
 
 
 def _listed(endpoint: protocol.Endpoint) -> Sequence[str]:

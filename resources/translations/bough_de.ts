@@ -164,12 +164,20 @@
         <translation>{tokens} Token gelesen</translation>
     </message>
     <message>
+        <source>{tokens} tokens</source>
+        <translation>{tokens} Token</translation>
+    </message>
+    <message>
         <source>{size} memory</source>
         <translation>{size} Arbeitsspeicher</translation>
     </message>
     <message>
         <source>ended before the stop string “{stop}”</source>
         <translation>endete vor der Stoppsequenz „{stop}“</translation>
+    </message>
+    <message>
+        <source>The prompt had {tokens} tokens. The server does not say how many of them it had kept.</source>
+        <translation>Der Prompt hatte {tokens} Token. Der Server sagt nicht, wie viele davon er behalten hatte.</translation>
     </message>
     <message>
         <source>The prompt had {tokens} tokens: {kept} were in the cache, {read} were read.</source>
@@ -883,6 +891,10 @@
     <message>
         <source>The model is not loaded; it is loaded when you ask</source>
         <translation>Das Modell ist nicht geladen; es wird geladen, sobald Sie fragen</translation>
+    </message>
+    <message>
+        <source>Kept there, as last reported: {kept} of {total}</source>
+        <translation>Dort behalten, zuletzt gemeldet: {kept} von {total}</translation>
     </message>
     <message>
         <source>{count} kept</source>
@@ -5763,10 +5775,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Ein Server kann ein Antwortformat nur vom Anfang einer Antwort an anwenden. Der Text bleibt erhalten. Entfernen Sie das Format, um diese Antwort fortzusetzen, oder fragen Sie noch einmal.</translation>
     </message>
     <message>
-        <source>A server can continue only the text of an answer, not a chosen token or reasoning. The text is kept. Continue it from another place, or choose a model on this computer.</source>
-        <translation>Ein Server kann nur den Text einer Antwort fortsetzen, kein gewähltes Token und kein Nachdenken. Der Text bleibt erhalten. Setzen Sie ihn an einer anderen Stelle fort, oder wählen Sie ein Modell auf diesem Computer.</translation>
-    </message>
-    <message>
         <source>All of these conversations would be validation data, so they were written to train.jsonl instead.</source>
         <translation>Alle diese Gespräche wären Validierungsdaten; sie wurden deshalb in train.jsonl geschrieben.</translation>
     </message>
@@ -6651,10 +6659,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Der Tokenizer dieses Modells lässt Leerraum weg oder ersetzt ihn; das Modell hat nicht jedes Leerzeichen, jede Einrückung und jeden Zeilenumbruch gesehen.</translation>
     </message>
     <message>
-        <source>The tokens of a server&apos;s model are not known here, so they can&apos;t be counted.</source>
-        <translation>Die Token eines Modells auf einem Server sind hier nicht bekannt und lassen sich daher nicht zählen.</translation>
-    </message>
-    <message>
         <source>The weights are in a format that can contain program code, so Bough does not read it. Choose a version of this model in the safetensors format.</source>
         <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann; Bough liest es deshalb nicht. Wählen Sie eine Version dieses Modells im Format safetensors.</translation>
     </message>
@@ -6687,6 +6691,18 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Es gibt nichts zu exportieren: Keine Frage hat hier zwei fertige Antworten zum Vergleich. Exportieren Sie den ganzen Baum, oder erzeugen Sie zuerst eine Antwort neu.</translation>
     </message>
     <message>
+        <source>A server can continue only the text of an answer, not tokens or reasoning. The text is kept. Continue it from another place, or choose a model on this computer.</source>
+        <translation>Ein Server setzt nur den Text einer Antwort fort, keine Token und keine Überlegungen. Der Text bleibt erhalten. Setzen Sie ihn an einer anderen Stelle fort, oder wählen Sie ein Modell auf diesem Rechner.</translation>
+    </message>
+    <message>
+        <source>A server does not count the tokens of a prompt before it is sent.</source>
+        <translation>Ein Server zählt die Token eines Prompts nicht, bevor er gesendet wird.</translation>
+    </message>
+    <message>
+        <source>A server wrote this answer. Choose its model in the window, and run the answer again there.</source>
+        <translation>Ein Server hat diese Antwort geschrieben. Wählen Sie sein Modell im Fenster, und führen Sie die Antwort dort noch einmal aus.</translation>
+    </message>
+    <message>
         <source>Bough stopped unexpectedly. What you wrote is kept. A report is on this computer, and is sent nowhere.</source>
         <translation>Bough wurde unerwartet beendet. Was Sie geschrieben haben, ist erhalten. Ein Bericht liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
     </message>
@@ -6697,6 +6713,22 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Everything is in {file}. Take it to the other computer and read it there.</source>
         <translation>Alles ist in {file}. Bringen Sie die Datei auf den anderen Computer und lesen Sie sie dort.</translation>
+    </message>
+    <message>
+        <source>It answers the same seed in the same way now. So its model, its version or its settings have changed.</source>
+        <translation>Auf denselben Seed antwortet er jetzt gleich. Also haben sich sein Modell, seine Version oder seine Einstellungen geändert.</translation>
+    </message>
+    <message>
+        <source>It gave two different answers to the same seed just now, so it does not keep to seeds.</source>
+        <translation>Auf denselben Seed hat er eben zwei verschiedene Antworten gegeben, hält sich also nicht an Seeds.</translation>
+    </message>
+    <message>
+        <source>It was “{then}…” and is “{now}…” now.</source>
+        <translation>Er war „{then}…“ und ist jetzt „{now}…“.</translation>
+    </message>
+    <message>
+        <source>Only the text was compared, because the tokens of a server are not known.</source>
+        <translation>Nur der Text wurde verglichen, weil die Token eines Servers nicht bekannt sind.</translation>
     </message>
     <message>
         <source>The answer of the release feed can&apos;t be read ({error}).</source>
@@ -6727,8 +6759,36 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Die Versionsliste ist nicht erreichbar ({error}).</translation>
     </message>
     <message>
+        <source>The seed of this answer is not known.</source>
+        <translation>Der Seed dieser Antwort ist nicht bekannt.</translation>
+    </message>
+    <message>
+        <source>The server of this model does not continue a given answer, so another token can&apos;t be chosen. Nothing was changed. Ask again for another answer, or choose another model.</source>
+        <translation>Der Server dieses Modells setzt keine gegebene Antwort fort, deshalb lässt sich kein anderes Token wählen. Nichts wurde geändert. Fragen Sie noch einmal, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>The server wrote another answer. The first {num_same} of {num_chars} characters are the same.</source>
+        <translation>Der Server hat eine andere Antwort geschrieben. Die ersten {num_same} von {num_chars} Zeichen sind gleich.</translation>
+    </message>
+    <message>
+        <source>The server wrote the same answer again, all {num_chars} characters.</source>
+        <translation>Der Server hat dieselbe Antwort noch einmal geschrieben, alle {num_chars} Zeichen.</translation>
+    </message>
+    <message>
+        <source>The tool calls above this answer were sent as text, because servers refuse calls without an id or a result.</source>
+        <translation>Die Werkzeugaufrufe über dieser Antwort wurden als Text gesendet, weil Server Aufrufe ohne Kennung oder Ergebnis ablehnen.</translation>
+    </message>
+    <message>
         <source>There is nothing to export: there is no finished answer to a question here.</source>
         <translation>Es gibt nichts zu exportieren: Hier gibt es keine fertige Antwort auf eine Frage.</translation>
+    </message>
+    <message>
+        <source>This answer continues a given text, so a server can&apos;t write it again as a whole.</source>
+        <translation>Diese Antwort setzt einen gegebenen Text fort, deshalb kann ein Server sie nicht als Ganzes noch einmal schreiben.</translation>
+    </message>
+    <message>
+        <source>This computer slept for {seconds} seconds, and the connection to {server} did not outlast it. The text so far is kept. Ask again, or continue the answer.</source>
+        <translation>Dieser Rechner hat {seconds} Sekunden geschlafen, und die Verbindung zu {server} hat das nicht überdauert. Der bisherige Text bleibt erhalten. Fragen Sie noch einmal, oder setzen Sie die Antwort fort.</translation>
     </message>
     <message>
         <source>This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
@@ -6761,6 +6821,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, but models can use only {total_bytes} here. It was not loaded.</source>
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier aber nur {total_bytes} verwenden. Es wurde nicht geladen.</translation>
+    </message>
+    <message>
+        <source>This server leaves out spaces and line ends at the end of a given text, so the answer would not go on exactly there. The text is kept. Continue it from the word before, or choose another token.</source>
+        <translation>Dieser Server lässt Leerzeichen und Zeilenenden am Ende eines gegebenen Textes weg, deshalb ginge die Antwort nicht genau dort weiter. Der Text bleibt erhalten. Setzen Sie ihn ab dem Wort davor fort, oder wählen Sie ein anderes Token.</translation>
     </message>
     <message>
         <source>This system&apos;s keyring is locked or can&apos;t be used ({error}).</source>
@@ -8307,6 +8371,10 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
     <message>
         <source>waiting until your message is on the disk</source>
         <translation>wartet, bis Ihre Nachricht auf dem Datenträger ist</translation>
+    </message>
+    <message>
+        <source>waiting for {host}, {seconds} s</source>
+        <translation>wartet auf {host}, {seconds} s</translation>
     </message>
     <message>
         <source>preparing the prompt</source>

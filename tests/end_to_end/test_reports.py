@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
@@ -23,7 +22,6 @@ from app.model.project import Project
 from app.notices import ShowReport
 from app.ui.dialogs.docs_window import ReportWindow
 from tests.app.sampling import set_sampling
-from tests.app.serving.running import Bough
 from tests.driver import ROOT
 from tests.end_to_end.conftest import OpenBough
 from tests.holders import forms_of, holders
@@ -188,20 +186,3 @@ def test_the_real_program_notes_its_own_crash(tmp_path: Path) -> None:
     assert "app/__main__.py" in text
     log = (tmp_path / "logs" / "bough.log").read_text(encoding="utf-8")
     assert "Bough begins, process " in log
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Finds the worker by the libraries that it has loaded")
-def test_a_crash_of_a_worker_that_serves_is_reported(tmp_path: Path) -> None:
-    with Bough(tmp_path, "--port", "0") as bough:
-        bough.wait_until_ready()
-        children = psutil.Process(bough.process.pid).children()
-        (worker,) = [one for one in children if any("/mlx/" in part.path for part in one.memory_maps())]
-        os.kill(worker.pid, signal.SIGSEGV)
-        line = next(line for line in iter(bough.error_line, "") if line.startswith("A report is in "))
-        assert bough.end() == 0
-    (report,) = CrashReports(tmp_path / "logs" / "reports").all()
-    assert str(report) in line
-    text = report.read_text(encoding="utf-8")
-    assert text.startswith("The model process of `bough serve` stopped unexpectedly (SIGSEGV).\n")
-    assert "Fatal Python error: Segmentation fault" in text
-    assert "Fatal Python error: Segmentation fault" in (tmp_path / "logs" / "serve.log").read_text(encoding="utf-8")

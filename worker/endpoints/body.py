@@ -6,13 +6,16 @@ Equal commands give equal bytes, so the server's prompt cache is used.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from worker.errors import UnsupportedError
-from worker.protocol import Generate, Message, Sampling
+from worker.protocol import Generate, Message, Sampling, ServerFacts
 from worker.sentence import Sentence
+from worker.values import ContinuedBy
 
 THINK, THINK_END = "<think>\n", "\n</think>\n\n"
 """The texts around the reasoning in an answer's text."""
@@ -30,23 +33,20 @@ _NAMES = {
 Some servers refuse requests with fields that OpenAI's API does not have."""
 
 
-GO_ON = {"continue_final_message": True, "add_generation_prompt": False}
-"""Fields that let vLLM and SGLang continue an answer at the end of the messages. llama.cpp's server needs none."""
+_GO_ON = {"continue_final_message": True, "add_generation_prompt": False}
 
 
-def body_of(command: Generate, model: str, seed: int, *, can_continue: bool) -> dict[str, Any]:
-    """Return the body of the request for one answer.
-
-    `can_continue`: whether the server continues the beginning of an answer.
+def body_of(command: Generate, model: str, seed: int, facts: ServerFacts) -> dict[str, Any]:
+    """Return the body of the request for one answer. `facts` say what the server can do.
 
     Stop strings are not sent. Bough finds them itself, because servers cut at different places and do not say which
-    stop string they found. Raises `UnsupportedError`.
+    stop string they found. Log-probabilities are left out if the server gives none. Raises `UnsupportedError`.
     """
-    _refuse(command, can_continue=can_continue)
+    _refuse(command, facts)
     assert isinstance(command.messages, list)
     body: dict[str, Any] = {
         "model": model,
-        "messages": [_turn(message) for message in command.messages],
+        "messages": turns_of(command.messages)[0],
         "stream": True,
         "stream_options": {"include_usage": True},
         "temperature": command.sampling.temperature,
@@ -60,14 +60,30 @@ def body_of(command: Generate, model: str, seed: int, *, can_continue: bool) -> 
             body[name] = value
     if command.max_tokens is not None:
         body["max_tokens"] = command.max_tokens
+    if command.top_logprobs and facts.has_logprobs:
+        body |= {"logprobs": True, "top_logprobs": command.top_logprobs}
     if command.constraint is not None:
         schema = {"name": "answer", "schema": command.constraint.value, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if given := given_text(command):
-        body["messages"].append({"role": "assistant", "content": given})
-        body |= GO_ON
     if command.template_options:
         body["chat_template_kwargs"] = command.template_options
+    given = given_text(command)
+    return with_given(body, given, facts.continued_by) if given else body
+
+
+def with_given(body: dict[str, Any], given: str, way: ContinuedBy) -> dict[str, Any]:
+    """Return a request whose answer begins with a given text, in one of the ways in which servers take it."""
+    turn: dict[str, Any] = {"role": "assistant", "content": given}
+    if way == "prefix":
+        turn["prefix"] = True
+    body = {**body, "messages": [*body["messages"], turn]}
+    if way.startswith("fields"):
+        body |= _GO_ON
+    if way == "fields_without_thinking":
+        body["chat_template_kwargs"] = {
+            **body.get("chat_template_kwargs", {}),
+            "enable_thinking": False,
+        }
     return body
 
 
@@ -77,7 +93,7 @@ def given_text(command: Generate) -> str:
     return "" if given is None or given.text is UNSET else given.text
 
 
-def _refuse(command: Generate, *, can_continue: bool) -> None:
+def _refuse(command: Generate, facts: ServerFacts) -> None:
     """Raise `UnsupportedError` if a command asks for more than a server can do."""
     if not isinstance(command.messages, list):
         raise UnsupportedError(
@@ -85,18 +101,26 @@ def _refuse(command: Generate, *, can_continue: bool) -> None:
                 "Models of servers can only answer conversations. Choose a model on this computer to continue a text."
             )
         )
-    if command.continuation is not None and not can_continue:
+    given = given_text(command)
+    if command.continuation is not None and not facts.continued_by:
         raise UnsupportedError(
             Sentence(
                 "This server can't continue the beginning of an answer. The text is kept. Ask again for a new "
                 "answer, or choose a model on this computer to continue it."
             )
         )
-    if command.continuation is not None and (not given_text(command) or given_text(command).startswith(THINK)):
+    if command.continuation is not None and (not given or given.startswith(THINK)):
         raise UnsupportedError(
             Sentence(
-                "A server can continue only the text of an answer, not a chosen token or reasoning. The text is "
-                "kept. Continue it from another place, or choose a model on this computer."
+                "A server can continue only the text of an answer, not tokens or reasoning. The text is kept. "
+                "Continue it from another place, or choose a model on this computer."
+            )
+        )
+    if given != given.rstrip() and not facts.keeps_end:
+        raise UnsupportedError(
+            Sentence(
+                "This server leaves out spaces and line ends at the end of a given text, so the answer would not go on "
+                "exactly there. The text is kept. Continue it from the word before, or choose another token."
             )
         )
     if command.continuation is not None and command.constraint is not None:
@@ -132,6 +156,39 @@ def _refuse(command: Generate, *, can_continue: bool) -> None:
         )
 
 
+def turns_of(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], bool]:
+    """Return the messages of a request, and whether tool calls among them are sent as text.
+
+    Servers refuse calls without a result, results without a call, and ids that occur twice. Then all calls of the
+    conversation and their results become text, so that nothing is left out.
+    """
+    if not any(message.tool_calls or message.role == "tool" for message in messages):
+        return [_turn(message) for message in messages], False
+    if _are_calls_whole(messages):
+        return [_turn(message) for message in messages], False
+    return [_as_text(message) for message in messages], True
+
+
+def _are_calls_whole(messages: Sequence[Message]) -> bool:
+    """Return whether each tool call has an id of its own, and its result follows before any other turn."""
+    seen: set[str] = set()
+    awaited: set[str] = set()
+    for message in messages:
+        if message.role == "tool":
+            if message.tool_call_id not in awaited:
+                return False
+            awaited.discard(message.tool_call_id)
+            continue
+        if awaited:
+            return False
+        ids = [call.id for call in message.tool_calls]
+        if "" in ids or len({*ids}) < len(ids) or not seen.isdisjoint(ids):
+            return False
+        seen.update(ids)
+        awaited.update(ids)
+    return not awaited
+
+
 def _turn(message: Message) -> dict[str, Any]:
     match message.role:
         case "assistant":
@@ -141,7 +198,7 @@ def _turn(message: Message) -> dict[str, Any]:
                     {
                         "id": call.id,
                         "type": "function",
-                        "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+                        "function": {"name": call.name, "arguments": _json(call.arguments)},
                     }
                     for call in message.tool_calls
                 ]
@@ -150,6 +207,19 @@ def _turn(message: Message) -> dict[str, Any]:
             return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
         case "system" | "user":
             return {"role": message.role, "content": message.content}
+
+
+def _as_text(message: Message) -> dict[str, Any]:
+    """Return a turn in which tool calls and results are text."""
+    if message.role == "tool":
+        return {"role": "user", "content": f"[{message.name or 'tool'} → {message.content}]"}
+    calls = [f"[{call.name}({_json(call.arguments)})]" for call in message.tool_calls]
+    turn = _turn(msgspec.structs.replace(message, tool_calls=[]))
+    return {**turn, "content": "\n".join(part for part in (turn["content"], *calls) if part)}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def without_thought(content: str) -> str:

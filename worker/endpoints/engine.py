@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from worker.endpoints.answer import Answer
-from worker.endpoints.body import GO_ON, THINK, THINK_END, body_of, given_text
+from worker.endpoints.body import THINK, THINK_END, body_of, given_text, turns_of
 from worker.endpoints.server import Server
+from worker.endpoints.trials import REFUSED, find_out
 from worker.errors import (
     BadRequestError,
     EndpointError,
@@ -30,6 +31,7 @@ from worker.errors import (
     failed,
     failure,
 )
+from worker.events import notices_of
 from worker.inbox import EndOfInput, Inbox, Incoming, Interrupt, Overload
 from worker.protocol import (
     Answered,
@@ -53,6 +55,7 @@ from worker.protocol import (
     ModelLoading,
     Plan,
     RequestId,
+    ServerFacts,
     Shutdown,
     Timing,
     Tokenize,
@@ -64,11 +67,11 @@ from worker.protocol import (
 from worker.sentence import Sentence, SentenceParts, received
 from worker.values import ReasoningMarks
 
-CAPABILITIES: list[Capability] = ["json_schema"]
 _ENDING_S = 5.0
 """How long a server may be silent after it has said why the answer ended."""
-_TRIAL_S = 10.0
-"""How long a server may take to show that it can continue an answer. A load is not held up for longer."""
+_CALLS_AS_TEXT = Sentence(
+    "The tool calls above this answer were sent as text, because servers refuse calls without an id or a result."
+)
 _IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
 
 
@@ -84,7 +87,7 @@ class Engine:
         self._answers: dict[RequestId, Answering] = {}
         self._server: Server | None = None
         self._endpoint: Endpoint | None = None
-        self._can_continue = False
+        self._facts = ServerFacts("")
         self._keys: set[str] = set()
         """The keys that commands contained. No event may contain a key."""
         self._shutdown: Shutdown | None = None
@@ -148,14 +151,17 @@ class Engine:
     def _answering(self, command: Generate) -> Answering:
         if self._server is None or self._endpoint is None:
             raise ModelNotLoadedError
-        return Answering(command, self._endpoint.model, self._server, self._emit, can_continue=self._can_continue)
+        return Answering(command, self._endpoint.model, self._server, self._emit, self._facts)
 
     def _on_done(self, request_id: RequestId, task: asyncio.Task[Event]) -> None:
         del self._tasks[request_id]
         if task.cancelled():
             self._end(failed(request_id, LoadCancelledError(Sentence("This was cancelled. Ask again if you need it."))))
         elif (error := task.exception()) is not None:
-            self._end(failed(request_id, error))
+            answering = self._answers.get(request_id)
+            is_refused = isinstance(error, EndpointError) and error.status in REFUSED
+            is_outdated = is_refused and answering is not None and answering.uses_facts
+            self._end(msgspec.structs.replace(failed(request_id, error), is_outdated=is_outdated))
         else:
             self._end(task.result())
 
@@ -165,6 +171,8 @@ class Engine:
         self._inbox.release(self._open.pop(event.request_id))
         self._answers.pop(event.request_id, None)
         shown = _without_keys(event, self._keys) if isinstance(event, Failed) else event
+        if isinstance(shown, Failed) and shown.is_outdated:
+            self._facts = ServerFacts("")
         try:
             self._emit(shown)
         except (UnicodeError, OverflowError, ValueError) as error:
@@ -197,9 +205,7 @@ class Engine:
             case ListHooks():
                 return HooksListed(request_id=command.request_id, hooks=[])
             case Plan() | Tokenize() | CacheStats():
-                raise UnsupportedError(
-                    Sentence("The tokens of a server's model are not known here, so they can't be counted.")
-                )
+                raise UnsupportedError(Sentence("A server does not count the tokens of a prompt before it is sent."))
             case Cancel() | Shutdown():
                 raise AssertionError
 
@@ -225,11 +231,16 @@ class Engine:
                 )
             )
         try:
-            can_continue = await _can_continue(server, command.endpoint.model)
+            version, known = await server.version(), command.endpoint.known
+            facts = (
+                known
+                if known is not None and known.version == version
+                else await find_out(server, command.endpoint.model, version)
+            )
         except BaseException:
             await server.close()
             raise
-        self._can_continue = can_continue
+        self._facts = facts
         before, self._server, self._endpoint = self._server, server, command.endpoint
         if before is not None and not self._answers:
             await before.close()
@@ -238,14 +249,21 @@ class Engine:
             model=command.model,
             architecture="",
             num_parameters=0,
-            context_length=0,
+            context_length=server.context_length,
             vocab_size=0,
             weights_bytes=0,
             kv_bytes_per_token=0,
             cache_kind="trimmable",
             reasoning=ReasoningMarks(THINK.strip(), THINK_END.strip()),
-            capabilities=[*CAPABILITIES, "continue"] if can_continue else CAPABILITIES,
+            capabilities=_capabilities(facts),
+            server=facts,
         )
+
+
+def _capabilities(facts: ServerFacts) -> list[Capability]:
+    continues: list[Capability] = ["continue"] if facts.continued_by else []
+    describes_tokens: list[Capability] = ["tokens", "alternatives"] if facts.has_logprobs else []
+    return ["json_schema", *continues, *describes_tokens]
 
 
 def _without_keys(event: Failed, keys: Iterable[str]) -> Failed:
@@ -268,7 +286,7 @@ class Answering:
     """A `generate` command: `n` answers, each with a request of its own."""
 
     def __init__(
-        self, command: Generate, model: str, server: Server, emit: Callable[[Event], None], *, can_continue: bool
+        self, command: Generate, model: str, server: Server, emit: Callable[[Event], None], facts: ServerFacts
     ) -> None:
         self._command = command
         self._server = server
@@ -276,8 +294,12 @@ class Answering:
         asked = command.sampling.seed
         seed = secrets.randbits(32) if asked is None else asked
         seeds = [seed + choice for choice in range(command.n)]
-        self._bodies = [body_of(command, model, each, can_continue=can_continue) for each in seeds]
-        self._answers = [Answer(server.name, command.stop, each, given_text(command)) for each in seeds]
+        self._bodies = [body_of(command, model, each, facts) for each in seeds]
+        wants_tokens = command.top_logprobs > 0 and facts.has_logprobs
+        given = given_text(command)
+        self._answers = [Answer(server.name, command.stop, each, given, wants_tokens=wants_tokens) for each in seeds]
+        self.uses_facts = command.continuation is not None or wants_tokens
+        """Whether the requests have fields that were tried out before."""
         self._num_ended = 0
         self._began_s = time.perf_counter()
         self._tasks = [asyncio.create_task(self._write(number)) for number in range(command.n)]
@@ -341,13 +363,14 @@ class Answering:
             )
 
     def _show(self, number: int, text: str) -> None:
-        if text:
+        tokens = self._answers[number].take_tokens() if text or self._answers[number].reason is not None else []
+        if text or tokens:
             self._emit(
                 Chunk(
                     request_id=self._command.request_id,
                     choice=number,
                     text=text,
-                    tokens=[],
+                    tokens=tokens,
                     sampled_ns=time.monotonic_ns(),
                 )
             )
@@ -359,13 +382,18 @@ class Answering:
         decode_s = sum(answer.last_s - answer.first_s for answer in begun)
         num_new = sum(answer.new_tokens for answer in answers)
         first_word_ms = (first_s - self._began_s) * 1e3 if first_s else 0.0
+        prompt_tokens = max(answer.prompt_tokens for answer in answers)
+        kept = [answer.cached_tokens for answer in answers if answer.cached_tokens is not None]
+        assert isinstance(self._command.messages, list)
+        is_text = turns_of(self._command.messages)[1]
         return Finished(
             request_id=self._command.request_id,
             choices=[answer.choice() for answer in answers],
             usage=Usage(
-                prompt_tokens=max(answer.prompt_tokens for answer in answers),
-                cached_tokens=max(answer.cached_tokens for answer in answers),
-                prefilled_tokens=max(answer.prompt_tokens - answer.cached_tokens for answer in answers),
+                prompt_tokens=prompt_tokens,
+                cached_tokens=max(kept, default=0),
+                is_cached_known=bool(kept),
+                prefilled_tokens=max(0, prompt_tokens - max(kept)) if kept else 0,
                 generated_tokens=num_new,
             ),
             timing=Timing(
@@ -373,6 +401,7 @@ class Answering:
                 ttft_ms=first_word_ms,
                 decode_tokens_per_s=num_new / decode_s if decode_s > 0 else 0.0,
             ),
+            notices=notices_of([_CALLS_AS_TEXT] if is_text else ()),
         )
 
 
@@ -410,30 +439,6 @@ async def _check_stream(server: Server, model: str) -> None:
                 server=server.name,
             )
         )
-
-
-async def _can_continue(server: Server, model: str) -> bool:
-    """Find out with one short answer whether the server continues a given beginning of an answer.
-
-    In doubt, return False. Servers that do not support this answer with a new turn, without an error. A new turn begins
-    without a space.
-    """
-    messages = [
-        {"role": "user", "content": "Count from 1 to 12, with a space between the numbers."},
-        {"role": "assistant", "content": "1 2 3 4 5 6"},
-    ]
-    limits = {"max_tokens": 6, "temperature": 0, "stream": True}
-    answer, text = Answer(server.name, (), 0), ""
-    events = server.events({"model": model, "messages": messages, **limits, **GO_ON})
-    try:
-        async with asyncio.timeout(_TRIAL_S):
-            async for event in events:
-                text += answer.take(event)
-    except (EndpointError, TimeoutError):
-        return False
-    finally:
-        await events.aclose()
-    return (text + answer.end("eos")).startswith(" 7")
 
 
 def _has_delta(event: dict[str, Any]) -> bool:

@@ -6,7 +6,6 @@ Their size is limited, whatever the server sends.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, TypeAlias, cast
 
 from worker.errors import EndpointError
@@ -107,14 +106,3 @@ def excerpt(text: str) -> str:
     """Return the beginning of a server's text on one line."""
     words = " ".join(text[:1000].split())
     return f"“{words[:200]}…”" if len(words) > 200 else f"“{words}”"
-
-
-async def objects_of(parts: AsyncIterator[bytes], reader: EventReader) -> AsyncIterator[Object]:
-    """Yield the events of a reply until it ends. `reader.is_done` then says whether the server announced the end."""
-    async for part in parts:
-        for event in reader.take(part):
-            yield event
-        if reader.is_done:
-            return
-    for event in reader.finish():
-        yield event

@@ -62,11 +62,15 @@ def statistics(record: Record) -> str:
     figures = record.figures
     parts: list[str] = []
     # Some servers do not say how many tokens they have read.
-    if figures.prompt_tokens:
+    if figures.prompt_tokens and figures.is_kept_known:
         parts.append(
             QCoreApplication.translate("AnswerSummary", "{tokens} tokens, {kept} kept").format(
                 tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens)
             )
+        )
+    elif figures.prompt_tokens:
+        parts.append(
+            QCoreApplication.translate("AnswerSummary", "{tokens} tokens").format(tokens=counted(figures.prompt_tokens))
         )
     if (cost := _cost(record)) is not None:
         parts.append(cost)
@@ -99,7 +103,13 @@ def statistics_in_sentences(record: Record) -> str:
     """Return the recorded costs of an answer as full sentences, one per line, for the tool tip."""
     figures = record.figures
     sentences: list[str] = []
-    if figures.prompt_tokens:
+    if figures.prompt_tokens and not figures.is_kept_known:
+        sentences.append(
+            QCoreApplication.translate(
+                "AnswerSummary", "The prompt had {tokens} tokens. The server does not say how many of them it had kept."
+            ).format(tokens=counted(figures.prompt_tokens))
+        )
+    elif figures.prompt_tokens:
         sentences.append(
             QCoreApplication.translate(
                 "AnswerSummary",
@@ -153,7 +163,8 @@ def statistics_in_sentences(record: Record) -> str:
         QCoreApplication.translate("AnswerSummary", "Left out of the request by your rule: {rule}").format(rule=rule)
         for rule in record.dropped
     ]
-    if record.seed is not None and record.sampling.temperature > 0 and not record.earlier:
+    # Which weights a server had is not known, nor whether it takes a seed.
+    if record.model_identity and record.seed is not None and record.sampling.temperature > 0 and not record.earlier:
         sentences.append(
             QCoreApplication.translate(
                 "AnswerSummary", "Seed {seed}: the same seed and settings give the same answer."
@@ -166,6 +177,8 @@ def _cost(record: Record) -> str | None:
     """Return the money that an answer cost; None if the prices or one of the numbers of tokens are not known."""
     figures, prices = record.figures, record.prices
     if prices is None or not (figures.prompt_tokens and figures.new_tokens):
+        return None
+    if prices.kept is not None and not figures.is_kept_known:
         return None
     return money_text(prices.cost(figures.prompt_tokens, figures.kept_tokens, figures.new_tokens), prices.currency)
 

@@ -414,19 +414,22 @@ class TokenDisplay:
 
     def __init__(self, text: MessageText) -> None:
         self._text = text
-        self._shown_for: tuple[int, str, bool] | None = None
-        """The message's id and text, and whether it was streaming, when the tokens were last set; None if hidden."""
+        self._shown_for: tuple[int, str, bool, bool] | None = None
+        """The message's id and text, whether it streamed, and whether it could be continued, when the tokens were last
+        set; None if hidden."""
 
     def show(self, shown: ShownMessage, modes: DisplayModes, *, are_shown: bool) -> None:
         """Show or hide the tokens. A streaming answer shows those that have come so far."""
         message, is_streaming = shown.message, shown.is_streaming
-        shown_for = (message.id, message.text, is_streaming) if are_shown else None
+        # An answer with another token is a continued one.
+        can_fork = not is_streaming and MessageAction.CONTINUE in shown.actions
+        shown_for = (message.id, message.text, is_streaming, can_fork) if are_shown else None
         if shown_for == self._shown_for:
             return
         self._shown_for = shown_for
         if are_shown:
             pieces = modes.tokens_so_far(message.id) if is_streaming else token_pieces(message)
-            self._text.show_tokens(pieces, can_fork=not is_streaming)
+            self._text.show_tokens(pieces, can_fork=can_fork)
         else:
             self._text.show_tokens(None)
 

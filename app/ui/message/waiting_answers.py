@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 from app.answers.model_session import ModelSession
 from app.conversation.controller import Controller
 from app.model.message import Message, MessageId, Record
+from app.numbers import counted
 from app.ui.header import model_label, stage_text
 from app.ui.message.shown_message import ShownMessage
 
@@ -88,6 +89,8 @@ class WaitingAnswers(QObject):
         above = next((message for message in self._messages() if shown.is_streaming(message.id)), waiting)
         is_below_another = above.id != waiting.id and above.parent_id != waiting.parent_id
         other = self._model_before(waiting)
+        hosts = self._controller.program.hosts_of([model])
+        asked_for_s = self._controller.program.answers.asked_for_s(waiting.id)
         if self._controller.program.answers.is_stopping(waiting.id):
             view.show_stopping()
         elif session.state == "loading" and session.name == model:
@@ -102,6 +105,9 @@ class WaitingAnswers(QObject):
             view.show_waiting(self.tr("waiting for the answer above"))
         elif self._controller.program.answers.waits_for_disk(waiting.id):
             view.show_waiting(self.tr("waiting until your message is on the disk"))
+        elif hosts and asked_for_s is not None:
+            text = self.tr("waiting for {host}, {seconds} s")
+            view.show_waiting(text.format(host=hosts[0], seconds=counted(int(asked_for_s))))
         elif reading is not None:
             view.show_reading(reading)
         elif name is None:

@@ -13,11 +13,20 @@ _MAX_DECIMALS = 9
 
 
 def cost_text(cost: Cost | None) -> str:
-    """Return how many tokens would be processed, the estimated time if known, and how many are cached."""
+    """Return how many tokens would be processed, the estimated time if known, and how many are cached.
+
+    For a server, return what it reported; empty if it reported nothing.
+    """
     if cost is None:
         return QCoreApplication.translate("CostWords", "Cost not known yet")
     if cost.is_unloaded:
         return QCoreApplication.translate("CostWords", "The model is not loaded; it is loaded when you ask")
+    if cost.is_reported and not cost.num_tokens:
+        return ""
+    if cost.is_reported:
+        return QCoreApplication.translate("CostWords", "Kept there, as last reported: {kept} of {total}").format(
+            kept=counted(cost.num_kept), total=counted(cost.num_tokens)
+        )
     kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=counted(cost.num_kept))
     # One token is always processed, even if the whole prompt is cached.
     if cost.num_read <= 1:

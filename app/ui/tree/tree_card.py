@@ -72,7 +72,7 @@ class TreeCard(QFrame):
         self._dot.show_tier(None if cost is None else cost.tier)
         tier = tier_text(cost)
         self._tier.setText(tier[:1].upper() + tier[1:])
-        self._dot.setVisible(cost is not None)
+        self._dot.setVisible(cost is not None and cost.tier is not None)
         self._cost.show_text(going_cost_text(message, cost))
 
     @property

@@ -155,7 +155,8 @@ class TreeDock(QFrame):
         opened = self._controller.shown.opened
         if opened is not self._opened:
             self._opened = opened
-            self._controller.costs.show(None if opened is None else opened.lineage)
+            lineage, tree = (None, None) if opened is None else (opened.lineage, opened.tree)
+            self._controller.costs.show(lineage, tree)
         self._tree, choices = (None, {}) if opened is None else opened.tree.without_parts(opened.choices)
         self.view.show_tree(self._tree, choices)
         self._show_pinned([] if opened is None else [message.id for message in opened.pinned])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import shiboken6
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -284,3 +286,28 @@ def test_progress_counts_messages_of_one_conversation_or_several_conversations(s
     assert list(run_export(store, _request("bough", *ids), tmp_path / "b"))[-1] == ExportProgress(
         2, 2, is_of_messages=False
     )
+
+
+def test_the_end_waits_for_no_task_that_may_be_left(store: Store, qapp: QApplication) -> None:
+    """A keyring that asks the user for a password can take any time."""
+    archive = Archive(store.path)
+    has_begun, may_end, has_ended = threading.Event(), threading.Event(), threading.Event()
+
+    def steps() -> Generator[int, None, str]:
+        yield 0
+        has_begun.set()
+        assert may_end.wait(PATIENCE_MS / 1000)
+        has_ended.set()
+        return "a key"
+
+    archive.run(steps, may_be_left=True)
+    assert has_begun.wait(PATIENCE_MS / 1000)
+    archive.close()
+    assert not has_ended.is_set()
+    shiboken6.delete(archive)
+    # Its thread reports to objects that are gone, which is no error.
+    may_end.set()
+    assert has_ended.wait(PATIENCE_MS / 1000)
+    for thread in threading.enumerate():
+        if thread.name == "task":
+            thread.join(PATIENCE_MS / 1000)

@@ -46,7 +46,7 @@ def test_figures_are_explained_in_sentences() -> None:
         first_word_ms=50,
         memory_bytes=3 << 30,
     )
-    assert statistics_in_sentences(Record(figures=figures, seed=7)).splitlines() == [
+    assert statistics_in_sentences(Record(model_identity="a hash", figures=figures, seed=7)).splitlines() == [
         "The prompt had 1,812 tokens: 1,798 were in the cache, 14 were read.",
         "The answer has 20 tokens.",
         "The first word came after 0.05 s: 0.01 s in the queue, 0.04 s of reading.",

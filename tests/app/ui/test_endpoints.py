@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
+import re
+import signal
 import sqlite3
 import threading
 import zipfile
@@ -16,9 +19,10 @@ import keyring
 import psutil
 import pytest
 from keyring.errors import KeyringLocked
+from msgspec import structs
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMessageBox, QPushButton, QWidget
 from typing_extensions import override
 
 from app.answers.sessions import GUIDE
@@ -28,16 +32,23 @@ from app.export.exporting import ExportRequest, Scope, run_export
 from app.model.backups import Backups
 from app.model.endpoints import Endpoint, EndpointModel, Prices
 from app.model.exports.files import FORMATS
+from app.model.message import ORIGINS
+from app.model.project import Project
+from app.model.token_pieces import token_pieces
+from app.notices import Notice
 from app.program import Program
+from app.ui.comparing.compare_window import CompareWindow
 from app.ui.composer.writing_field import WritingField
 from app.ui.dialogs.docs_window import DocsWindow
+from app.ui.dialogs.replay_window import ReplayWindow
 from app.ui.dialogs.settings_files import SettingsFiles
-from app.ui.message.answer_summary import statistics
+from app.ui.message.answer_summary import statistics, statistics_in_sentences
 from app.ui.message.message_action import MessageAction, row_actions
 from app.ui.models.endpoint_window import EndpointWindow
 from app.ui.models.models_window import ModelsWindow
-from app.ui.parts.cost_text import money_text
+from app.ui.parts.cost_text import cost_text, money_text
 from tests.app.catalog.conftest import MemoryKeyring
+from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
 from tests.endpoint_server import EndpointServer, Fault, Script, error
 from tests.holders import forms_of, holders
@@ -92,6 +103,7 @@ def keys() -> Iterator[SlowKeyring]:
 def server() -> Iterator[EndpointServer]:
     scripts = {
         "counting": Script((_NUMBERS,), given_answer="rest"),
+        "letters": Script(("A", " B", " C", " D"), given_answer="rest", counts=True),
         "org/large": Script(),
         "small": Script(pieces=("Small", ".")),
     }
@@ -106,7 +118,9 @@ def added(application: Application, server: EndpointServer, keys: SlowKeyring) -
 
 
 def _add(program: Program, server: EndpointServer, keys: SlowKeyring, endpoint_id: str = _ID) -> Endpoint:
-    endpoint = Endpoint(id=endpoint_id, name="Large machine", url=server.url, models=("counting", "org/large", "small"))
+    endpoint = Endpoint(
+        id=endpoint_id, name="Large machine", url=server.url, models=("counting", "letters", "org/large", "small")
+    )
     keys.set_password("Bough", f"{endpoint_id} {endpoint.host}", _KEY)
     (program.preferences.folder / f"endpoint-{endpoint_id}-key-is-kept").touch()
     program.preferences.change(endpoints=(*program.settings.endpoints, endpoint))
@@ -195,6 +209,251 @@ def test_an_edited_answer_is_continued_by_a_server_that_can_continue_answers(
     assert list(user.controller.shown.siblings(answer.id)) == [answer.id, version.id]
     last = server.requests_of("POST")[-1].json
     assert last["messages"][-1] == {"role": "assistant", "content": "1 2 3 4 5 6 7 8 9 1"}
+
+
+def _sent(server: EndpointServer) -> list[tuple[str, str]]:
+    """Return the roles and texts of the last request."""
+    return [(turn["role"], turn["content"]) for turn in server.requests_of("POST")[-1].json["messages"]]
+
+
+def test_files_and_a_project_are_sent_and_answers_are_found_and_compared(
+    user: User, server: EndpointServer, added: Endpoint, tmp_path: Path
+) -> None:
+    controller, program = user.controller, user.controller.program
+    _chat(user, _name(added, "small"))
+    notes = tmp_path / "orchard.txt"
+    notes.write_text("Seven pear trees stand there.")
+    composer = user.window.composer
+    composer.files_given.emit([notes])
+    user.bot.waitUntil(lambda: bool(controller.preparation.unsent.attachments), timeout=PATIENCE_MS)
+    answer = user.ask("How many?")
+    ((role, text),) = _sent(server)
+    assert role == "user"
+    assert text.startswith("orchard.txt")
+    assert "Seven pear trees stand there." in text
+    assert text.endswith("How many?")
+    # Another answer to the same question, compared with the first one.
+    server.models["small"] = Script(("Large", "."))
+    controller.regenerate(answer.id)
+    version = user.answer()
+    user.press(version.id, "d")
+    (compared,) = [each for each in user.window.findChildren(CompareWindow) if each.isVisible()]
+    panes = (compared.panes.left, compared.panes.right)
+    assert [pane.toPlainText().strip() for pane in panes] == ["Small.", "Large."]
+    compared.reject()
+    server.models["small"] = Script(("Small", "."))
+    # The index is written in the background of the search.
+    hits = program.store.search.find("pear")
+    assert [hit.message.role for hit in hits] == ["file"]
+    # A project's instructions and files begin its conversations.
+    assert program.projects.put("Orchard", Project(instructions="Answer gardeners."))
+    controller.begin_in("Orchard")
+    user.ask("Who are you?")
+    assert _sent(server) == [("system", "Answer gardeners."), ("user", "Who are you?")]
+
+
+def test_an_answer_of_a_server_is_run_again_and_compared(user: User, server: EndpointServer, added: Endpoint) -> None:
+    _chat(user, _name(added, "small"))
+    user.ask("Hello")
+    for pieces, outcome in ((("Small", "."), "wrote the same answer again"), (("Sm", "oke"), "wrote another answer")):
+        server.models["small"] = Script(pieces)
+        user.window.action("replay").trigger()
+        (sheet,) = [each for each in user.window.findChildren(ReplayWindow) if each.isVisible()]
+        user.bot.waitUntil(lambda sheet=sheet: sheet.is_over, timeout=PATIENCE_MS)
+        assert outcome in sheet.outcome.text()
+        assert "Only the text was compared" in sheet.why.text()
+        sheet.reject()
+    assert "The first 2 of 6 characters" in sheet.outcome.text()
+    assert "have changed" in sheet.why.text()
+    server.models["small"] = Script(("Small", "."))
+
+
+def test_a_server_and_a_model_of_this_machine_answer_side_by_side(user: User, added: Endpoint) -> None:
+    _load_guide(user)
+    user.controller.shown.new_conversation()
+    preparation = user.controller.preparation
+    name = _name(added, "org/large")
+    preparation.set_generation(structs.replace(preparation.generation, models=(GUIDE, name)))
+    asked = _answer_question(user, "Send")
+    user.type("What is a branch?")
+    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+    page = user.window.side_by_side
+    user.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
+    shown = user.controller.shown
+    answers = page.message_ids
+    user.bot.waitUntil(lambda: not any(map(shown.is_streaming, answers)), timeout=PATIENCE_MS)
+    here, there = (shown.message(found) for found in answers)
+    assert (there.text, there.state) == (_TEXT, "complete")
+    assert here.text not in {"", _TEXT}
+    assert [each.record.model for each in (here, there) if each.record] == [GUIDE, name]
+    # A new conversation has nothing that was local before, so no question was asked.
+    assert asked == []
+    page.close_page()
+
+
+@pytest.fixture
+def tokens(user: User) -> Iterator[User]:
+    user.window.action("tokens").trigger()
+    yield user
+    user.window.action("tokens").trigger()
+
+
+def test_another_token_of_a_server_is_chosen_and_its_answer_goes_on(
+    tokens: User, server: EndpointServer, added: Endpoint
+) -> None:
+    user = tokens
+    _chat(user, _name(added, "letters"))
+    answer = user.ask("Letters?")
+    assert answer.text == "A B C D"
+    pieces = token_pieces(answer)
+    assert [(piece.start, piece.end) for piece in pieces] == [(0, 1), (1, 3), (3, 5), (5, 7)]
+    assert [other.text for other in pieces[1].alternatives] == [" B", *(f"alternative {n}" for n in range(1, 5))]
+    assert {piece.logprob for piece in pieces} == {-0.25}
+    # They are in the store, and no ids of them are invented.
+    stored = user.controller.program.store.messages.get(answer.id)
+    assert stored.record == answer.record
+    assert answer.record is not None
+    assert answer.record.token_ids == ()
+    view = user.view(answer.id)
+    view.text.setFocus()
+    for _ in range(3):
+        user.bot.keyClick(view.text, Qt.Key.Key_Right)
+    reader = view.text.tokens
+    assert reader is not None
+    assert reader.current == 2
+    user.bot.keyClick(view.text, Qt.Key.Key_Down)
+    assert reader.popover is not None
+    assert "continue with another token" in reader.popover.findChildren(QLabel)[-1].text()
+    user.bot.keyClick(view.text, Qt.Key.Key_Return)
+    fork = user.answer()
+    assert list(user.controller.shown.siblings(answer.id)) == [answer.id, fork.id]
+    given = "A Balternative 1"
+    assert server.requests_of("POST")[-1].json["messages"][-1] == {"role": "assistant", "content": given}
+    assert fork.text.startswith(given)
+    assert fork.record is not None
+    assert fork.record.origins[:3] == ORIGINS["sampled"] * 2 + ORIGINS["chosen"]
+    assert sum(fork.record.token_chars) == len(fork.text)
+    assert fork.record.alternatives[2] == pieces[2].alternatives
+    # The other branch is asked for as text, without ids.
+    user.ask("And then?")
+    assert server.requests_of("POST")[-1].json["messages"][1] == {"role": "assistant", "content": fork.text}
+
+
+def test_a_token_is_not_chosen_where_its_server_does_not_go_on(tokens: User, added: Endpoint) -> None:
+    user = tokens
+    _chat(user, _name(added, "small"))
+    answer = user.ask("Hello")
+    assert len(token_pieces(answer)) == 2
+    view = user.view(answer.id)
+    view.text.setFocus()
+    user.bot.keyClick(view.text, Qt.Key.Key_Right)
+    reader = view.text.tokens
+    assert reader is not None
+    user.bot.keyClick(view.text, Qt.Key.Key_Down)
+    assert reader.popover is not None
+    assert not any("another token" in label.text() for label in reader.popover.findChildren(QLabel))
+    posted: list[Notice] = []
+    user.controller.program.notices.posted.connect(posted.append)
+    user.controller.forks.fork_at_token(answer.id, 0, -2)
+    assert "does not continue a given answer" in str(posted[-1].text)
+    assert list(user.controller.shown.siblings(answer.id)) == [answer.id]
+
+
+def test_what_was_found_out_is_kept_until_the_server_refuses_it(
+    user: User, server: EndpointServer, added: Endpoint
+) -> None:
+    controller, program = user.controller, user.controller.program
+    name = _name(added, "counting")
+    _chat(user, name)
+    answer = user.ask("Count.")
+    opened = controller.shown.conversation
+    assert opened is not None
+    facts = program.settings.endpoints[0].facts["counting"]
+    assert (facts.continued_by, facts.keeps_end, facts.has_logprobs) == ("fields", True, True)
+    _load_guide(user)
+    num_before = len(server.requests_of("POST"))
+    _chat(user, name)
+    assert len(server.requests_of("POST")) == num_before
+    controller.shown.open_conversation(opened.id)
+    server.models["counting"] = Script((_NUMBERS,), refuses_fields=frozenset({"continue_final_message"}))
+    controller.forks.continue_with(answer.id, "1 2 3")
+    failed = user.answer()
+    assert failed.record is not None
+    assert "refused the request" in (failed.record.error or "")
+    assert failed.text == "1 2 3"
+    user.bot.waitUntil(
+        lambda: controller.model.state == "ready" and not controller.model.can("continue"), timeout=PATIENCE_MS
+    )
+    server.models["counting"] = Script((_NUMBERS,), given_answer="rest")
+    program.preferences.change(endpoints=(added,))
+
+
+def test_costs_are_what_the_server_reported(user: User, server: EndpointServer, added: Endpoint) -> None:
+    controller = user.controller
+    _chat(user, _name(added, "org/large"))
+    first = user.ask("What is a tree?")
+    second = user.ask("And a forest?")
+    opened = controller.shown.opened
+    assert opened is not None
+    costs = controller.costs
+    costs.show(opened.lineage, opened.tree)
+
+    def kept(message_id: int) -> str:
+        return cost_text(costs.get(message_id))
+
+    assert first.record is not None
+    assert second.record is not None
+    figures, later = first.record.figures, second.record.figures
+    # All of the first prompt was kept when the second one was sent, as the server said.
+    assert later.kept_tokens >= figures.prompt_tokens - 1
+    num_kept = min(later.kept_tokens, figures.prompt_tokens)
+    assert kept(first.id) == f"Kept there, as last reported: {num_kept} of {figures.prompt_tokens}"
+    assert kept(opened.lineage(first.id)[-2].id) == kept(first.id)
+    assert kept(second.id) == f"Kept there, as last reported: {later.kept_tokens} of {later.prompt_tokens}"
+    assert costs.last_tier(first.id) is None
+    # A server that reports nothing: nothing is said, and its figures claim nothing.
+    server.models["small"] = Script(("Small", "."), reports_cached=False)
+    _chat(user, _name(added, "small"))
+    answer = user.ask("Hello")
+    opened = controller.shown.opened
+    assert opened is not None
+    costs.show(opened.lineage, opened.tree)
+    assert kept(answer.id) == ""
+    assert answer.record is not None
+    assert "kept" not in statistics(answer.record)
+    assert "does not say how many" in statistics_in_sentences(answer.record)
+    server.models["small"] = Script(("Small", "."))
+
+
+def test_no_seed_is_promised_to_give_the_same_answer(user: User, added: Endpoint) -> None:
+    _chat(user, _name(added, "small"))
+    answer = user.ask("Hello")
+    assert answer.record is not None
+    assert answer.record.seed is not None
+    assert "the same seed" not in statistics_in_sentences(answer.record)
+
+
+def test_while_a_server_is_silent_the_page_says_so_and_the_answer_can_be_stopped(
+    user: User, server: EndpointServer, added: Endpoint
+) -> None:
+    _chat(user, _name(added, "small"))
+    server.fail("POST", Fault(stalls_before_headers=True))
+    user.type("Are you there?")
+    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+    user.bot.waitUntil(lambda: bool(user.controller.shown.streaming_message), timeout=PATIENCE_MS)
+    answer = user.controller.shown.streaming_message
+    assert answer is not None
+    line = re.compile(rf"waiting for {re.escape(added.host)}, \d+ s")
+    view = user.view(answer.id)
+    user.bot.waitUntil(
+        lambda: any(line.search(text) for text in screen_reader.found(view, QAccessible.Role.StaticText)),
+        timeout=PATIENCE_MS,
+    )
+    request = server.requests_of("POST")[-1]
+    user.controller.stop()
+    user.bot.waitUntil(lambda: not user.controller.program.answers.is_pending(answer.id), timeout=PATIENCE_MS)
+    assert request.over.wait(PATIENCE_MS / 1000)
+    assert request.ended == "by client"
 
 
 def test_actions_that_a_server_does_not_support_are_not_offered(user: User, added: Endpoint) -> None:
@@ -367,6 +626,16 @@ def test_a_key_is_used_until_the_server_is_removed_and_is_in_no_file(
             user.controller.regenerate(refused.id)
             assert user.answer().text == "".join(pieces)
         assert [request.headers["authorization"] for request in server.requests_of("POST")][-1] == f"Bearer {key}"
+        # The process that has the key crashes in the middle of an answer, which leaves a report.
+        server.fail("POST", Fault(end="stall", after_bytes=300))
+        user.type("Crash")
+        user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+        user.bot.waitUntil(lambda: server.requests_of("POST")[-1].stalled.is_set(), timeout=PATIENCE_MS)
+        pid = program.session.link.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSEGV)
+        assert user.answer().state == "stopped"
+        user.bot.waitUntil(lambda: program.session.state == "ready", timeout=PATIENCE_MS)
         for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
             with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
                 words = "\0".join([*process.cmdline(), *process.environ().values()]).encode()
@@ -389,6 +658,7 @@ def test_a_key_is_used_until_the_server_is_removed_and_is_in_no_file(
     assert holders(data, {b"Where is the key?"})
     log.close()
     assert holders(log.path.parent, {b"Notice: "})
+    assert holders(data, {b"SIGSEGV"})
     assert not [file for folder in (data, temporary, out, log.path.parent) for file in holders(folder, forms)]
     printed = capfd.readouterr()
     said = (printed.out + printed.err + caplog.text + "".join(user.texts) + refused.record.error).encode()
@@ -424,9 +694,10 @@ def test_a_waiting_or_locked_keyring_does_not_block_the_window(
     _chat(user, _name(unread, "small"))
     assert user.ask("Open again?").text == "Small."
     assert threading.get_ident() not in keys.readers
-    # A try whether the server continues answers, and the question.
+    # Tries of what the server can do, and the question.
     new = server.requests_of("POST")[num_before:]
-    assert [request.headers.get("authorization") for request in new] == [f"Bearer {_KEY}"] * 2
+    assert len(new) > 1
+    assert {request.headers.get("authorization") for request in new} == {f"Bearer {_KEY}"}
     program.preferences.change(endpoints=(added,))
 
 
