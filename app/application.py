@@ -50,7 +50,7 @@ _SAFE_MODE = Sentence(
 
 
 _CRASHED = Sentence(
-    "Bough stopped unexpectedly. What you wrote is kept. A report is on this computer, and is sent nowhere."
+    "Bough stopped unexpectedly. Your texts are kept. There is a report on this computer; it was not sent to anyone."
 )
 
 
@@ -147,7 +147,7 @@ class Application(QObject):
             guide=ModelSession(WorkerLink(start)),
             # A model that does not survive beside another one is loaded in its place.
             ahead=ModelSession(WorkerLink(start), max_deaths=1),
-            far=ModelSession(WorkerLink(start)),
+            remote=ModelSession(WorkerLink(start)),
         )
         self.session = self.sessions.chosen
         self.link = self.session.link

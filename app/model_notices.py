@@ -74,8 +74,8 @@ class ModelNotices(QObject):
             if report is not None:
                 how, path = report
                 text = Sentence(
-                    "The model process stopped unexpectedly ({how}). A report about it is kept on this computer and is "
-                    "sent nowhere.",
+                    "The model process stopped unexpectedly ({how}). There is a report on this computer; it was not "
+                    "sent to anyone.",
                     how=how,
                 )
                 self._notices.post(Notice(text, action=ShowReport(path)))

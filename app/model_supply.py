@@ -124,8 +124,8 @@ class ModelSupply(QObject):
 
     def refusal(self, name: str) -> Refused | None:
         """Return why a model should not be loaded now; None if it fits, or if too little is known."""
-        is_far = EndpointModel.parse(name) is not None
-        return None if name == GUIDE or is_far else self._load_check.get().refusal(name)
+        is_remote = EndpointModel.parse(name) is not None
+        return None if name == GUIDE or is_remote else self._load_check.get().refusal(name)
 
     def check_next(self, name: str, session: ModelSession) -> None:
         """Find in the background whether a model fits beside the one that answers. `next_checked` is then emitted.
@@ -193,7 +193,7 @@ class ModelSupply(QObject):
 
     def _on_endpoint_replaced(self, endpoint_id: str) -> None:
         """Connect again to a server whose address or key has changed."""
-        for session in (self._session, self._sessions.far):
+        for session in (self._session, self._sessions.remote):
             model = EndpointModel.parse(session.name)
             if model is not None and model.endpoint_id == endpoint_id:
                 session.reload()

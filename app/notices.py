@@ -98,7 +98,7 @@ class AllowLargeAnswers:
 class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
 
-    process: Literal["chosen", "guide", "ahead", "far"] = "chosen"
+    process: Literal["chosen", "guide", "ahead", "remote"] = "chosen"
     """The process of the chosen model, of the guide, of a model that was loaded ahead, or of a model of a server."""
 
 

@@ -138,7 +138,7 @@ class Program(QObject):
             sessions, answers, self.notices, self.worker_watches, self.templates, self.of_models, reports
         )
         session.changed.connect(self._on_session_changed)
-        for one in (session, sessions.far):
+        for one in (session, sessions.remote):
             one.endpoint_of = self._endpoint_of
             one.read_key = self._read_key
             one.prices_of = self._prices_of
@@ -384,7 +384,7 @@ class Program(QObject):
         if self.session.name == name:
             self.session.cancel_load()
             self.unload_model()
-        for session in (self.sessions.ahead, self.sessions.far):
+        for session in (self.sessions.ahead, self.sessions.remote):
             if session.name == name:
                 self.answers.stop_session(session)
                 session.end()
@@ -429,8 +429,8 @@ class Program(QObject):
     @property
     def offered_models(self) -> tuple[str, ...]:
         """The models to choose from: the guide, the starter, and models that were loaded before, the latest first."""
-        far = (name for endpoint in self.settings.endpoints for name in endpoint.model_names[:_MAX_OFFERED])
-        found = (GUIDE, self.supply.starter, *self.settings.recent_models, *far)
+        remote = (name for endpoint in self.settings.endpoints for name in endpoint.model_names[:_MAX_OFFERED])
+        found = (GUIDE, self.supply.starter, *self.settings.recent_models, *remote)
         return tuple(dict.fromkeys(name for name in found if name))
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tests.driver import ROOT
 
-_ENGINE = {"host", "host_of", "is_far", "far", "endpoint_of", "EndpointModel", "capabilities"}
+_ENGINE = {"host", "host_of", "is_remote", "remote", "endpoint_of", "EndpointModel", "capabilities"}
 """Names that say what kind of engine a model has."""
 _PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
@@ -49,8 +49,8 @@ def test_no_branch_of_the_window_asks_for_the_kind_of_an_engine() -> None:
     for text in (
         "if model.host: pass",
         "x = model.host or y",
-        "x = 1 if model.is_far else 2",
-        "while not session.is_far: pass",
+        "x = 1 if model.is_remote else 2",
+        "while not session.is_remote: pass",
         "x = [1 for _ in y if EndpointModel.parse(name)]",
         "match model:\n  case Model(host=''): pass",
         "match model.host:\n  case '': pass",

@@ -361,12 +361,12 @@ class ModelSession(QObject):
         self._request_id = next(self._request_ids)
         self._awaits_key = False
         endpoint = self.endpoint_of(name)
-        if self._link.is_started and self._link.is_far is not (endpoint is not None):
+        if self._link.is_started and self._link.is_remote is not (endpoint is not None):
             self._link.stop(0.0)
             self.ended.emit()
         try:
             if not self._link.is_started:
-                self._link.start(is_far=endpoint is not None)
+                self._link.start(is_remote=endpoint is not None)
         except OSError as error:
             self._fail(
                 Sentence(

@@ -23,7 +23,7 @@ class Sessions(QObject):
     """Finds the session that answers for a model.
 
     The guide's process is started when the guide is first asked. `ahead` loads the model that answers next while the
-    chosen model still answers, and takes turns with it. `far` asks servers, if their models are not the chosen one; it
+    chosen model still answers, and takes turns with it. `remote` asks models of servers other than the chosen one; it
     needs no memory, so it waits for none of the others.
     """
 
@@ -35,7 +35,7 @@ class Sessions(QObject):
         chosen: ModelSession,
         guide: ModelSession,
         ahead: ModelSession,
-        far: ModelSession | None = None,
+        remote: ModelSession | None = None,
         *,
         idle_ms: int = _IDLE_MS,
     ) -> None:
@@ -43,24 +43,24 @@ class Sessions(QObject):
         self.chosen = chosen
         self.guide = guide
         self.ahead = ahead
-        self.far = far = far or ModelSession(WorkerLink())
+        self.remote = remote = remote or ModelSession(WorkerLink())
         self.capabilities_of: Callable[[str], Collection[str] | None] = lambda _: None
         """Returns the capabilities that a model had when it was last loaded; None means all of them."""
         guide.name, guide.state = GUIDE, "unloaded"
-        ahead.state = far.state = "unloaded"
-        self.idle_timer, self.ahead_idle_timer, self.far_idle_timer = (
-            QTimer(self, singleShot=True, interval=idle_ms) for _ in (guide, ahead, far)
+        ahead.state = remote.state = "unloaded"
+        self.idle_timer, self.ahead_idle_timer, self.remote_idle_timer = (
+            QTimer(self, singleShot=True, interval=idle_ms) for _ in (guide, ahead, remote)
         )
         self.idle_timer.timeout.connect(guide.end)
         self.ahead_idle_timer.timeout.connect(ahead.end)
-        self.far_idle_timer.timeout.connect(far.end)
+        self.remote_idle_timer.timeout.connect(remote.end)
         for session in self.all:
             session.changed.connect(self.changed)
         chosen.changed.connect(self._end_ahead_without_chosen)
 
     @property
     def all(self) -> tuple[ModelSession, ModelSession, ModelSession, ModelSession]:
-        return self.chosen, self.guide, self.ahead, self.far
+        return self.chosen, self.guide, self.ahead, self.remote
 
     @property
     def is_guide_idle(self) -> bool:
@@ -83,23 +83,23 @@ class Sessions(QObject):
         if model == GUIDE:
             return self.guide
         if EndpointModel.parse(model) is not None:
-            return self.far
+            return self.remote
         is_ahead = self.ahead.name == model and self.ahead.state in {"loading", "ready"}
         return self.ahead if is_ahead else self.chosen
 
-    def kind_of(self, session: ModelSession) -> Literal["chosen", "guide", "ahead", "far"]:
+    def kind_of(self, session: ModelSession) -> Literal["chosen", "guide", "ahead", "remote"]:
         """Return which of these sessions one is."""
-        if session is self.far:
-            return "far"
+        if session is self.remote:
+            return "remote"
         return "guide" if session is self.guide else "ahead" if session is self.ahead else "chosen"
 
     def taking_turns_with(self, session: ModelSession) -> tuple[ModelSession, ...]:
-        """Return the sessions, including this one, of which one answers at a time."""
-        return (session,) if session in {self.guide, self.far} else (self.chosen, self.ahead)
+        """Return this session and the others that never answer at the same time as it."""
+        return (session,) if session in {self.guide, self.remote} else (self.chosen, self.ahead)
 
     def load(self, session: ModelSession, model: str) -> None:
         """Load a model in a session. No answer may be running in it, nor in one that takes turns with it."""
-        if session in {self.guide, self.far}:
+        if session in {self.guide, self.remote}:
             session.load(model, self.chosen.cache_settings)
         else:
             # Its memory may be needed, and two processes must not use one model's cache on disk.
@@ -115,7 +115,11 @@ class Sessions(QObject):
 
     def set_busy(self, busy: Collection[ModelSession]) -> None:
         """Set which sessions are needed for answers. The processes of all but the chosen one end after a while."""
-        timers = ((self.guide, self.idle_timer), (self.ahead, self.ahead_idle_timer), (self.far, self.far_idle_timer))
+        timers = (
+            (self.guide, self.idle_timer),
+            (self.ahead, self.ahead_idle_timer),
+            (self.remote, self.remote_idle_timer),
+        )
         for session, timer in timers:
             if session in busy:
                 timer.stop()

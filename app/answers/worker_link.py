@@ -54,7 +54,7 @@ def _start_worker() -> Client:
     return WorkerClient()
 
 
-def _start_far() -> Client:
+def _start_remote() -> Client:
     from worker.endpoints.process import start_client
 
     return start_client()
@@ -71,13 +71,13 @@ class WorkerLink(QObject):
     _ended = Signal(object)
 
     def __init__(
-        self, start_client: Callable[[], Client] = _start_worker, start_far: Callable[[], Client] = _start_far
+        self, start_client: Callable[[], Client] = _start_worker, start_remote: Callable[[], Client] = _start_remote
     ) -> None:
-        """`start_client` starts a process for models of this machine, `start_far` one for models of servers."""
+        """`start_client` starts a process for models of this machine, `start_remote` one for models of servers."""
         super().__init__()
         self._start_client = start_client
-        self._start_far = start_far
-        self.is_far = False
+        self._start_remote = start_remote
+        self.is_remote = False
         """Whether the last process that was started is for models of servers."""
         self.takes_first: Callable[[Event], bool] = lambda _: False
         """Called in the link's thread with each event. If it returns True, the event is not emitted."""
@@ -105,14 +105,14 @@ class WorkerLink(QObject):
         """Whether a worker was started and its end has not been noticed yet."""
         return self._client is not None
 
-    def start(self, *, is_far: bool = False) -> None:
-        """Start a worker, for models of this machine or (`is_far`) of servers. Raises `OSError`.
+    def start(self, *, is_remote: bool = False) -> None:
+        """Start a worker, for models of this machine or (`is_remote`) of servers. Raises `OSError`.
 
         Commands may be sent at once.
         """
         assert self._client is None
-        self.is_far = is_far
-        client = self._client = (self._start_far if is_far else self._start_client)()
+        self.is_remote = is_remote
+        client = self._client = (self._start_remote if is_remote else self._start_client)()
         _log.info("Model process %d begins", client.pid or 0)
         self._thread = threading.Thread(target=self._run, args=(client,), name="worker link", daemon=True)
         self._thread.start()

@@ -1,4 +1,4 @@
-"""Everything of a user as one file for another computer: conversations, settings, presets, hooks and projects.
+"""Moves all data of a user to another computer in one file: conversations, settings, presets, hooks and projects.
 
 The file is a ZIP archive with a copy of the store and a settings file. Models and keys are not in it. Nothing that is
 on the other computer is overwritten: its conversations gain those of the file, as with a `.bough` file.
@@ -54,7 +54,7 @@ class _Head(Struct, frozen=True, kw_only=True):
 
 
 class Step(NamedTuple):
-    """How much of a file is written or read, in bytes."""
+    """How many bytes of a file were written or read."""
 
     done: int
     total: int
@@ -64,7 +64,7 @@ class Moved(NamedTuple):
     """A file that was unpacked and checked. Call `forget` with its store when it is no longer needed."""
 
     store: Path | None
-    """A copy of the store on the other computer; None if it had none."""
+    """A copy of the other computer's store; None if it had none."""
     settings: ReadSettings
 
 
@@ -72,7 +72,7 @@ class Moved(NamedTuple):
 
 
 def move_out(path: Path, store: Path, settings: Settings, hooks: Path) -> Generator[Step]:
-    """Write the file. Closing the generator early leaves `path` as it was. Raises `MoveError` and `OSError`.
+    """Write the file. If the generator is closed early, `path` is not changed. Raises `MoveError` and `OSError`.
 
     `store` need not exist. `hooks` is the folder of the user's hooks.
     """
@@ -85,7 +85,7 @@ def move_out(path: Path, store: Path, settings: Settings, hooks: Path) -> Genera
         (folder / _HEAD).write_bytes(msgspec.json.encode(_Head(format=_FORMAT, version=_VERSION)))
         files = [folder / name for name in (_HEAD, _SETTINGS, _STORE) if (folder / name).exists()]
         try:
-            # Only the user may read what the user wrote.
+            # The file contains the user's texts, so only the user may read it.
             handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                 yield from _packed(archive, files)
@@ -107,7 +107,8 @@ def _copy_store(store: Path, copy: Path) -> None:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise MoveError(
             Sentence(
-                "The conversations in {path} can't be copied ({error}). No file was written. `bough doctor` says more.",
+                "The conversations in {path} can't be copied ({error}). No file was written. Run `bough doctor` to "
+                "find out more.",
                 path=store,
                 error=error,
             )
@@ -159,7 +160,7 @@ def _unpacked(path: Path, folder: Path) -> Generator[Step, None, Moved]:
         if total > shutil.disk_usage(folder).free:
             raise MoveError(
                 Sentence(
-                    "{file} needs {total_bytes} on the disk, which are not free. Nothing was changed.",
+                    "{file} needs {total_bytes} on the disk, but less is free. Nothing was changed.",
                     file=path.name,
                     total_bytes=total,
                 )
@@ -167,7 +168,7 @@ def _unpacked(path: Path, folder: Path) -> Generator[Step, None, Moved]:
         for name, size in sizes.items():
             with archive.open(name) as source, (folder / name).open("xb") as target:
                 written = 0
-                # An archive may hold more than it says.
+                # An archive may contain more data than its header says.
                 while written < size and (data := source.read(min(_CHUNK_BYTES, size - written))):
                     target.write(data)
                     written += len(data)
@@ -218,7 +219,7 @@ def _check_store(path: Path, store: Path) -> None:
 
 
 def settle(store: Path, moved: Path) -> Generator[Progress, None, Summary | None]:
-    """Put an unpacked store in the place of one without conversations, or import it into one that has some.
+    """Replace a store without conversations by an unpacked store; import into a store that has conversations.
 
     Return what was imported; None if all is there as it was. Raises `StoreError` and `OSError`.
     """

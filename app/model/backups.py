@@ -101,7 +101,7 @@ class Backups:
         file = self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{label}.sqlite3"
         part = file.with_suffix(".part")
         try:
-            # Only the user may read what the user wrote.
+            # The file contains the user's texts, so only the user may read it.
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy:
                 copy_database(source, copy, is_stopped)
@@ -224,7 +224,7 @@ def refuse_unsound(connection: sqlite3.Connection, is_stopped: Callable[[], bool
 
 
 def copy_database(source: sqlite3.Connection, target: sqlite3.Connection, is_stopped: Callable[[], bool]) -> None:
-    """Copy a database as it is now, while others may write to it. Raises `sqlite3.Error` and `StoppedError`.
+    """Copy the present state of a database, also while others write to it. Raises `sqlite3.Error` and `StoppedError`.
 
     No transaction may be open in `source`.
     """

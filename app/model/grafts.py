@@ -29,7 +29,7 @@ from worker.sentence import Sentence, SentenceError
 _MAX_ID = 2**53
 """The largest integer that all programs can read."""
 
-_GREW_INSIDE = Sentence("messages that gained parts in the file after they were answered, kept as they are here")
+_GREW_INSIDE = Sentence("messages that have an answer here and more parts in the file, left unchanged")
 
 _INSERT = (
     "INSERT INTO message "
@@ -195,7 +195,7 @@ class Grafts:
         for message in news.messages:
             parent_id = None if message.parent_id is None else ids[message.parent_id]
             if message.id in answered and parent_id is not None:
-                # What is below it in the file is below the last part here.
+                # The messages below it in the file are below its last part here.
                 ids[message.id] = parent_id
                 continue
             ids[message.id] = self._database.write(_INSERT, (None, parent_id, *_row(message, {})[2:]))

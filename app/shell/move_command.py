@@ -34,9 +34,11 @@ def move(chosen: argparse.Namespace, places: Places) -> int:
 def _out(path: Path, places: Places) -> int:
     settings, _, why = read_settings(places.config / "settings.json")
     if why:
-        raise FailedError(f"The settings can't be read ({why}). No file was written. `bough doctor` says more.")
+        raise FailedError(
+            f"The settings can't be read ({why}). No file was written. Run `bough doctor` to find out more."
+        )
     run_to_end(move_out(path, places.store, settings, places.config / "hooks"), _percent)
-    print_line(f"Everything but models and keys is in {path}. On the other computer: bough move in {path.name}")
+    print_line(f"All data except models and keys is in {path}. On the other computer, run: bough move in {path.name}")
     return 0
 
 
@@ -58,7 +60,7 @@ def _refuse_open(places: Places) -> None:
         return
     with contextlib.closing(Presence(places.store.with_suffix(".lock"))) as presence, presence.alone() as is_alone:
         if not is_alone:
-            raise FailedError("Bough is open here. Nothing was changed. Close it, then try again.")
+            raise FailedError("Bough is open. Nothing was changed. Close it, then try again.")
 
 
 def _take_settings(moved: Moved, places: Places, *, with_hooks: bool) -> int:
@@ -71,24 +73,24 @@ def _take_settings(moved: Moved, places: Places, *, with_hooks: bool) -> int:
         now, moved.settings, [*left_out, *(name for name in moved.settings.hooks if name not in hooks)]
     )
     save_settings(path, structs.replace(now, **changes))
-    print_line("The settings are here." + (f" Those before are kept in {kept}." if kept else ""))
+    print_line("The settings were imported." + (f" The old ones are saved in {kept}." if kept else ""))
     if hooks:
-        print_line(f"Hooks, which run only when you turn them on: {', '.join(sorted(hooks))}.")
+        print_line(f"Imported hooks (they run only when you turn them on): {', '.join(sorted(hooks))}.")
     for sentence in sentences:
         print_error(sentence)
     if left_out:
-        print_error(f"Other hooks with these names are there, and stay: {', '.join(left_out)}.")
+        print_error(f"Hooks with these names already exist and were not changed: {', '.join(left_out)}.")
     return 1 if sentences or left_out else 0
 
 
 def _report(summary: Summary | None) -> None:
     if summary is None:
-        print_line("All conversations are here, with projects, trash and unsent texts.")
+        print_line("All conversations were imported, with projects, trash and unsent texts.")
         return
     num_gained = sum(update.num_messages for update in summary.updates)
     print_line(
-        f"{summary.num_conversations:,} conversations are new here, {len(summary.updates):,} gained {num_gained:,} "
-        f"messages, and {len(summary.twins):,} were here as they are. Trash and unsent texts stay in the file."
+        f"{summary.num_conversations:,} conversations were added, {len(summary.updates):,} got {num_gained:,} new "
+        f"messages, and {len(summary.twins):,} were already here. The trash and unsent texts were not imported."
     )
 
 

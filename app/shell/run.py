@@ -40,7 +40,7 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
 
             return doctor(chosen, places)
         if chosen.command == "move":
-            # Few starts move.
+            # Imported here, because it is rarely needed.
             from app.shell.move_command import move
 
             return move(chosen, places)

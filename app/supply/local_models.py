@@ -110,7 +110,7 @@ def look_at(path: Path) -> Steps:
 
     yield 0
     if not path.exists():
-        raise SentenceError(Sentence("{path} is not there. It may have been moved or renamed.", path=path))
+        raise SentenceError(Sentence("{path} does not exist. It may have been moved or renamed.", path=path))
     opened = model_at(path)
     models = [opened] if opened is not None else []
     if path.is_dir() and (opened is None or opened.format == "gguf"):

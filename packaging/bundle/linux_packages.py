@@ -31,7 +31,7 @@ _WAYLAND_LIBRARIES = (("client", 0), ("cursor", 0), ("egl", 1))
 _MAINTAINER = "The Bough authors <bough@localhost>"
 _LIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1", "libresolv.so.2"}
 _WAYLAND = {f"libwayland-{name}.so.{number}": f"libwayland-{name}{number}" for name, number in _WAYLAND_LIBRARIES}
-"""The packages of libraries that need not be installed where the package is built."""
+"""The packages of libraries that may be missing on the computer where the package is built."""
 _DESCRIPTION = """chat with local models; every conversation is a tree
  Edit, regenerate, fork or continue any message: nothing is overwritten, and
  each version stays a branch of the conversation's tree. A branch that you

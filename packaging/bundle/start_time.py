@@ -46,7 +46,7 @@ def main() -> int:
 
 
 class _Windows:
-    """The windows of a display, as an X client sees them."""
+    """The windows of an X display."""
 
     def __init__(self) -> None:
         self._x11 = ctypes.CDLL("libX11.so.6")

@@ -48,7 +48,7 @@ def hook(step):
     if step.phase == "after" and len(step.tokens) >= 4 and np.arange(3).sum() == statistics.fmean([3, 3]):
         return []
 """
-"""Ends an answer after four tokens, if the modules that hooks may use are there."""
+"""A hook that ends an answer after four tokens, if the modules that hooks may use can be imported."""
 _FLAGS = ("-B", "-S", "-I")
 """Those of Python inside a bundle, which it gives to processes that it starts for itself."""
 _TRACKER = "from multiprocessing.resource_tracker import main;main(0)"

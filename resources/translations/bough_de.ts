@@ -960,8 +960,8 @@
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>Settings, presets and hooks as one file.</source>
-        <translation>Einstellungen, Profile und Hooks als eine Datei.</translation>
+        <source>Export the settings, presets and hooks as one file.</source>
+        <translation>Einstellungen, Profile und Hooks als eine Datei exportieren.</translation>
     </message>
     <message>
         <source>Another computer</source>
@@ -3849,12 +3849,12 @@
         <translation>Auf einen anderen Computer umziehen</translation>
     </message>
     <message>
-        <source>One file takes everything to another computer: conversations with their trash and projects, settings, presets and hooks. Models and keys are not in it.</source>
-        <translation>Eine Datei bringt alles auf einen anderen Computer: Gespräche mit Papierkorb und Projekten, Einstellungen, Profile und Hooks. Modelle und Schlüssel sind nicht darin.</translation>
+        <source>One file moves everything to another computer: conversations, the trash, projects, settings, presets and hooks. It does not contain models and keys.</source>
+        <translation>Eine Datei bringt alles auf einen anderen Computer: Gespräche, Papierkorb, Projekte, Einstellungen, Profile und Hooks. Modelle und Schlüssel enthält sie nicht.</translation>
     </message>
     <message>
-        <source>Reading such a file overwrites nothing: conversations that are here gain what is new in it, and the present settings are kept in a file.</source>
-        <translation>Eine solche Datei zu lesen überschreibt nichts: Gespräche, die hier sind, bekommen dazu, was in ihr neu ist, und die jetzigen Einstellungen bleiben in einer Datei erhalten.</translation>
+        <source>Reading such a file overwrites no conversations: new messages are added to those on this computer. The present settings are saved in a file first.</source>
+        <translation>Eine solche Datei zu lesen überschreibt keine Gespräche: Neue Nachrichten kommen zu denen auf diesem Computer hinzu. Die jetzigen Einstellungen werden vorher in einer Datei gesichert.</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -3873,8 +3873,8 @@
         <translation>Datei schreiben…</translation>
     </message>
     <message>
-        <source>Everything of Bough ({})</source>
-        <translation>Alles aus Bough ({})</translation>
+        <source>All data of Bough ({})</source>
+        <translation>Alle Daten von Bough ({})</translation>
     </message>
     <message>
         <source>Writing the file…</source>
@@ -4274,7 +4274,7 @@
     </message>
     <message>
         <source>The model chosen for new conversations</source>
-        <translation>Wie in neuen Gesprächen</translation>
+        <translation>Das Modell für neue Gespräche</translation>
     </message>
     <message>
         <source>The app&apos;s default</source>
@@ -4420,16 +4420,16 @@
 <context>
     <name>ReportWindow</name>
     <message>
-        <source>Report of a crash</source>
-        <translation>Bericht über einen Absturz</translation>
-    </message>
-    <message>
         <source>The report can&apos;t be read ({}).</source>
         <translation>Der Bericht lässt sich nicht lesen ({}).</translation>
     </message>
     <message>
-        <source>It holds none of your texts, and was sent nowhere. If you report the fault, copy it there.</source>
-        <translation>Er enthält keinen Ihrer Texte und wurde nirgendwohin gesendet. Wenn Sie den Fehler melden, kopieren Sie ihn dorthin.</translation>
+        <source>Crash report</source>
+        <translation>Absturzbericht</translation>
+    </message>
+    <message>
+        <source>The report contains none of your texts and was not sent to anyone. If you report the problem, include a copy of it.</source>
+        <translation>Der Bericht enthält keinen Ihrer Texte und wurde an niemanden gesendet. Wenn Sie das Problem melden, fügen Sie ihn bei.</translation>
     </message>
     <message>
         <source>Delete</source>
@@ -4929,12 +4929,24 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess wird gerade beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
+        <source>Bough stopped unexpectedly. Your texts are kept. There is a report on this computer; it was not sent to anyone.</source>
+        <translation>Bough wurde unerwartet beendet. Ihre Texte sind erhalten. Auf diesem Computer liegt ein Bericht; er wurde an niemanden gesendet.</translation>
+    </message>
+    <message>
         <source>Messages left out, because they belong to no pair of answers: {num}.</source>
         <translation>Nachrichten weggelassen, weil sie zu keinem Paar von Antworten gehören: {num}.</translation>
     </message>
     <message>
         <source>Questions and results of tools left out, because no finished answer follows them: {num}.</source>
         <translation>Fragen und Tool-Ergebnisse weggelassen, weil keine fertige Antwort auf sie folgt: {num}.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} can&apos;t be copied ({error}). No file was written. Run `bough doctor` to find out more.</source>
+        <translation>Die Gespräche in {path} lassen sich nicht kopieren ({error}). Es wurde keine Datei geschrieben. `bough doctor` zeigt mehr.</translation>
+    </message>
+    <message>
+        <source>The model process stopped unexpectedly ({how}). There is a report on this computer; it was not sent to anyone.</source>
+        <translation>Der Modellprozess wurde unerwartet beendet ({how}). Auf diesem Computer liegt ein Bericht; er wurde an niemanden gesendet.</translation>
     </message>
     <message>
         <source>With a cache of {num_bits} bits (on the model&apos;s page), all of it would fit.</source>
@@ -4989,8 +5001,16 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Zeilen von Codex, die keine Nachrichten sind, weggelassen</translation>
     </message>
     <message>
+        <source>lines of llama.cpp that are not messages, left out</source>
+        <translation>Zeilen von llama.cpp, die keine Nachrichten sind, weggelassen</translation>
+    </message>
+    <message>
         <source>messages that are only in Open WebUI&apos;s table of messages, added from there</source>
         <translation>Nachrichten, die nur in der Nachrichtentabelle von Open WebUI stehen, von dort ergänzt</translation>
+    </message>
+    <message>
+        <source>messages that have an answer here and more parts in the file, left unchanged</source>
+        <translation>Nachrichten, die hier schon beantwortet sind und in der Datei mehr Teile haben, unverändert gelassen</translation>
     </message>
     <message>
         <source>pictures and files, stored with their messages</source>
@@ -5039,6 +5059,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>{file} is not a settings file of Bough, or it is damaged ({error}). Nothing was changed.</source>
         <translation>{file} ist keine Einstellungsdatei von Bough, oder sie ist beschädigt ({error}). Es wurde nichts geändert.</translation>
+    </message>
+    <message>
+        <source>{file} needs {total_bytes} on the disk, but less is free. Nothing was changed.</source>
+        <translation>{file} braucht {total_bytes} auf der Festplatte, aber so viel ist nicht frei. Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>{folder} is already being written. Wait until it is complete.</source>
@@ -5095,6 +5119,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>{path} contains an unknown tensor ({name}). Choose another file of this model.</source>
         <translation>{path} enthält einen unbekannten Tensor ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} does not exist. It may have been moved or renamed.</source>
+        <translation>{path} gibt es nicht. Vielleicht wurde es verschoben oder umbenannt.</translation>
     </message>
     <message>
         <source>{path} is empty.</source>
@@ -6504,7 +6532,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>Answers to other programs can&apos;t be remembered ({error}). If a program sends one of them back, the model reads it again. Check the file {file}, then switch the local API off and on again.</source>
-        <translation>Antworten an andere Programme können nicht gemerkt werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
+        <translation>Bough kann sich Antworten an andere Programme nicht merken ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
     </message>
     <message>
         <source>Settings of the project “{name}” are invalid and not used: {names}.</source>
@@ -6703,10 +6731,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Ein Server hat diese Antwort geschrieben. Wählen Sie sein Modell im Fenster, und führen Sie die Antwort dort noch einmal aus.</translation>
     </message>
     <message>
-        <source>Bough stopped unexpectedly. What you wrote is kept. A report is on this computer, and is sent nowhere.</source>
-        <translation>Bough wurde unerwartet beendet. Was Sie geschrieben haben, ist erhalten. Ein Bericht liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
-    </message>
-    <message>
         <source>Bough {version} is there. This is {present}.</source>
         <translation>Bough {version} ist da. Dies ist {present}.</translation>
     </message>
@@ -6739,16 +6763,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Die Gespräche in {file} stammen aus einer neueren Version von Bough. Es wurde nichts geändert. Installieren Sie diese Version auch hier.</translation>
     </message>
     <message>
-        <source>The conversations in {path} can&apos;t be copied ({error}). No file was written. `bough doctor` says more.</source>
-        <translation>Die Gespräche in {path} lassen sich nicht kopieren ({error}). Es wurde keine Datei geschrieben. `bough doctor` sagt mehr.</translation>
-    </message>
-    <message>
         <source>The conversations of the other computer are here now.</source>
         <translation>Die Gespräche des anderen Computers sind jetzt hier.</translation>
-    </message>
-    <message>
-        <source>The model process stopped unexpectedly ({how}). A report about it is kept on this computer and is sent nowhere.</source>
-        <translation>Der Modellprozess wurde unerwartet beendet ({how}). Ein Bericht darüber liegt auf diesem Computer und wird nirgendwohin gesendet.</translation>
     </message>
     <message>
         <source>The release feed answered with the status {status}.</source>
@@ -7001,10 +7017,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>der Schicht {number} fehlt {name}</translation>
     </message>
     <message>
-        <source>lines of llama.cpp that are no messages, left out</source>
-        <translation>Zeilen von llama.cpp, die keine Nachrichten sind, weggelassen</translation>
-    </message>
-    <message>
         <source>loading the model</source>
         <translation>Laden des Modells</translation>
     </message>
@@ -7031,10 +7043,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>messages that changed both in the file and here, kept as they are here</source>
         <translation>Nachrichten, die sich in der Datei und hier geändert haben, sind so geblieben wie hier</translation>
-    </message>
-    <message>
-        <source>messages that gained parts in the file after they were answered, kept as they are here</source>
-        <translation>Nachrichten, die in der Datei Teile bekamen, nachdem sie beantwortet wurden; sie bleiben, wie sie hier sind</translation>
     </message>
     <message>
         <source>messages whose parent is not in the file, moved to the top</source>
@@ -7167,14 +7175,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{file} is not a file that Bough wrote for another computer, or it is damaged ({error}). Nothing was changed.</source>
         <translation>{file} ist keine Datei, die Bough für einen anderen Computer geschrieben hat, oder sie ist beschädigt ({error}). Es wurde nichts geändert.</translation>
-    </message>
-    <message>
-        <source>{file} needs {total_bytes} on the disk, which are not free. Nothing was changed.</source>
-        <translation>{file} braucht {total_bytes} auf der Festplatte, die nicht frei sind. Es wurde nichts geändert.</translation>
-    </message>
-    <message>
-        <source>{path} is not there. It may have been moved or renamed.</source>
-        <translation>{path} ist nicht da. Vielleicht wurde es verschoben oder umbenannt.</translation>
     </message>
     <message>
         <source>{server} can&apos;t be reached. Your message is kept. Check the address and the network, and whether the server runs; then ask again.</source>
@@ -7785,7 +7785,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         </translation>
     </message>
     <message>
-        <source>Keep only this one of {}</source>
+        <source>Keep only this version of {}</source>
         <translation>Von {} nur diese behalten</translation>
     </message>
     <message>
@@ -7934,8 +7934,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
 <context>
     <name>TextChips</name>
     <message>
-        <source>Type, then Enter</source>
-        <translation>Tippen, dann Eingabe</translation>
+        <source>Type here, then press Enter</source>
+        <translation>Hier tippen, dann Eingabe</translation>
     </message>
     <message>
         <source>Type, then press Enter; \n is a line break</source>

@@ -65,8 +65,8 @@ class ScriptedLink(WorkerLink):
         return self._is_up
 
     @override
-    def start(self, *, is_far: bool = False) -> None:
-        self.is_far = is_far
+    def start(self, *, is_remote: bool = False) -> None:
+        self.is_remote = is_remote
         if self.cannot_start:
             raise OSError(11, "Resource temporarily unavailable")
         assert not self._is_up

@@ -25,7 +25,7 @@ def _words() -> str:
 
 
 def _slowly(monkeypatch: pytest.MonkeyPatch, may_go_on: threading.Event) -> None:
-    """Let backups wait for an event."""
+    """Make backups wait for an event."""
     make = Backups.make
 
     def wait_and_make(self: Backups, *given: object, **named: object) -> Path:
@@ -36,7 +36,7 @@ def _slowly(monkeypatch: pytest.MonkeyPatch, may_go_on: threading.Event) -> None
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "makes a backup of your"), ("de", "legt eine Sicherung")])
-def test_a_window_says_that_a_store_is_being_updated_and_stays_alive(
+def test_a_window_reports_that_a_store_is_being_updated_and_does_not_freeze(
     qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str, words: str
 ) -> None:
     path = tmp_path / "c.sqlite3"
@@ -63,7 +63,7 @@ def test_a_window_says_that_a_store_is_being_updated_and_stays_alive(
     assert qapp is not None
 
 
-def test_a_store_of_this_version_and_a_missing_one_are_left_alone(qapp: QApplication, tmp_path: Path) -> None:
+def test_a_current_or_missing_store_is_not_updated(qapp: QApplication, tmp_path: Path) -> None:
     assert qapp is not None
     path = tmp_path / "c.sqlite3"
     update_store(path, "en", was_used=False)

@@ -55,7 +55,7 @@ def test_a_crash_of_the_app_is_offered_at_the_next_start(open_bough: OpenBough, 
     application = open_bough()
     banner = application.window.banner
     qtbot.waitUntil(lambda: isinstance(banner.action, ShowReport), timeout=PATIENCE_MS)
-    assert banner.label.text().startswith("Bough stopped unexpectedly. What you wrote is kept.")
+    assert banner.label.text().startswith("Bough stopped unexpectedly. Your texts are kept.")
     report = _open_report(application, qtbot)
     assert report.text.toPlainText() == text
     assert not banner.isVisible()

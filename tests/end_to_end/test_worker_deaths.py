@@ -50,7 +50,7 @@ class _Deaths:
         assert "SIGKILL" in notice.text
         assert isinstance(notice.action, ShowReport)
         if notice.cause is None:
-            assert "A report about it is kept on this computer" in notice.text
+            assert "There is a report on this computer" in notice.text
             return
         assert "The model is being loaded again; your next message will be answered." in notice.text
         self.num_notices += 1

@@ -20,7 +20,7 @@ from worker.answers.next_draw import NextDraw
 from worker.answers.writing import Writing
 from worker.decision import Decision, Splice
 from worker.decoding.sampled_token import SampledToken
-from worker.decoding.seeds import Seeds
+from worker.decoding.sampler import Seeds
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.protocol import Event, RequestId
 from worker.sentence import Sentence

@@ -45,8 +45,9 @@ class Pace:
 class Portions:
     """Decides how many layers of a chunk are evaluated at once, so that this takes about `_STEP_S`.
 
-    A layer's keys need all layers before it, but little of the layer itself. So the time of the first one says nothing
-    about the others. Layers may also differ, so a portion is at most twice as long as the one before it.
+    Evaluating a layer's keys computes all earlier layers completely, but only a part of the layer itself. So the time
+    for the first layer does not predict the time for the others. Layers may also differ, so a portion is at most twice
+    as long as the one before it.
     """
 
     def __init__(self, num_layers: int, usual_s: float | None) -> None:

@@ -102,7 +102,7 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
         text = f"{text}\n\n{refusal}".lstrip()
     calls = list_of(theirs.get("tool_calls"))
     if theirs.get("function_call"):
-        # The older form of one call.
+        # The older format for one call.
         calls = [*calls, {"function": theirs["function_call"]}]
     for called in calls:
         function = object_of(object_of(called).get("function"))
@@ -123,7 +123,7 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
 
 
 def _remark(found: dict[str, Json], known: set[str], remarks: Counter[Sentence]) -> None:
-    """Count the fields that have no place in a conversation."""
+    """Count the fields that Bough does not import."""
     others = sorted(str(key) for key, value in found.items() if key not in known and value not in (None, "", [], {}))
     if others:
         names = ", ".join(others)[:_MAX_NAMES_CHARS]

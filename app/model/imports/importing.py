@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
+import os
 import tempfile
 import time
 from array import array
@@ -18,8 +20,8 @@ from msgspec import Struct, field
 from app.model.database import StoreError
 from app.model.grafts import Graft
 from app.model.imports.source import Aside, Found, Problem, conversations_in, num_bytes
-from app.model.imports.turn import Turn
 from app.model.message import Message, is_part
+from app.model.own_files import open_own
 from app.model.sources import OURS, Head, Known, Source, digest_of, head_of, keys_of, news_of
 from app.model.store import Store
 from worker.sentence import Sentence
@@ -28,6 +30,7 @@ _BATCH_MESSAGES = 4_000
 """Messages per transaction: some tenths of a second in which no other program can write."""
 _RESERVED_BYTES = 2 << 20
 _MAX_PROBLEMS = 1_000
+_POLL_S = 0.05
 
 
 class Progress(NamedTuple):
@@ -90,8 +93,8 @@ def import_files(
     `with_twins`: whether conversations that are already in the store are imported again, as copies. Closing the
     generator early, or an error of the store, undoes the import. Raises `StoreError`.
     """
-    with contextlib.closing(Turn(store.path)) as turn:
-        while not turn.has_come():
+    with contextlib.closing(_ImportLock(store.path)) as lock:
+        while not lock.try_lock():
             yield Progress(0, 0, 0, 0)
         return (yield from _run(store, paths, is_written=True, with_twins=with_twins))
 
@@ -273,3 +276,30 @@ class _Writer:
                 Sentence("{error} The conversations imported so far are in the trash.", error=error)
             ) from error
         ids.clear()
+
+
+class _ImportLock:
+    """A file lock for imports into one store: they run one after another, so that each sees what the others added.
+
+    `close` or the end of the process releases it.
+    """
+
+    def __init__(self, store: Path) -> None:
+        """`store`: the store's file. Raises `OSError`."""
+        path = store.with_suffix(".import.lock")
+        self._file = os.fdopen(open_own(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab")
+
+    def try_lock(self) -> bool:
+        """Lock the file; return False after a short pause if another import has it."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_POLL_S)
+            return False
+        except OSError:
+            # The file system has no locks, so another import is unlikely.
+            return True
+        return True
+
+    def close(self) -> None:
+        self._file.close()

@@ -54,7 +54,7 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
     is_tree = any(isinstance(object_of(line.get("metadata")).get("parentId"), str) for line in lines)
     last = question = top
     replies: dict[str | None, str] = {}
-    """The answers without a parent, by the questions that they were put below."""
+    """The answers without a parent, by the questions below which Jan shows them."""
     for number, theirs in enumerate(lines):
         message = _message(theirs, f"#{number}", model, remarks)
         messages.append(message)

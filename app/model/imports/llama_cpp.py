@@ -27,7 +27,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     remarks: Counter[Sentence] = Counter()
     found = [object_of(one) for one in list_of(item["messages"]) if object_of(one)]
     if num_other := len(list_of(item["messages"])) - len(found):
-        remarks[Sentence("lines of llama.cpp that are no messages, left out")] += num_other
+        remarks[Sentence("lines of llama.cpp that are not messages, left out")] += num_other
     roots = {id_of(theirs.get("id")) for theirs in found if text_of(theirs.get("type")) == "root"}
     if not roots and found:
         # The conversation that is shown is exported without its root.

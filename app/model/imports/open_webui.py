@@ -126,7 +126,7 @@ def _pieces(theirs: dict[str, Json], role: ForeignRole, remarks: Counter[Sentenc
 
 
 def _searches(theirs: dict[str, Json], remarks: Counter[Sentence]) -> list[str]:
-    """Return a note for each search before an answer: what was searched for, and what was found."""
+    """Return a note for each search before an answer, with its query and its results."""
     found: list[str] = []
     for one in list_of(theirs.get("statusHistory")):
         status = object_of(one)

@@ -134,7 +134,7 @@ class SideBySide(QWidget):
         return names
 
     def _add_cards(self, number: int) -> None:
-        """Add the next cards, and begin to add the others one by one: many at once would take long."""
+        """Add the next cards, and start to add the others one by one, because adding many at once would take long."""
         shown = self._controller.shown
         message_ids = self.message_ids
         are_all = len(message_ids) == len(shown.siblings(message_ids[0]))
@@ -145,7 +145,7 @@ class SideBySide(QWidget):
             num_pruned = shown.subtree_size(*(other for other in message_ids if other != message_id))
             tip = self.tr("Prunes %n message(s); Undo restores them", "", num_pruned)
             if not are_all:
-                card.keep_button.setText(self.tr("Keep only this one of {}").format(len(message_ids)))
+                card.keep_button.setText(self.tr("Keep only this version of {}").format(len(message_ids)))
                 others_stay = self.tr("Versions that are not shown here are kept.")
                 tip = f"{tip}. {others_stay}"
             card.keep_button.setToolTip(tip)

@@ -185,7 +185,7 @@ class TextChips(QWidget):
         self.chips.removed.connect(self._remove)
         self.field = QLineEdit()
         self.field.setAccessibleName(name)
-        self.field.setPlaceholderText(self.tr("Type, then Enter"))
+        self.field.setPlaceholderText(self.tr("Type here, then press Enter"))
         self.field.setToolTip(self.tr("Type, then press Enter; \\n is a line break"))
         self.field.setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
         self.field.returnPressed.connect(self.add)

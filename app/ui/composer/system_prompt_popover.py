@@ -22,7 +22,10 @@ _EDITOR_PX = 170
 
 
 class SystemPromptPopover(Popover):
-    """Before the first message the text applies at once; after it, a button saves it as a new branch."""
+    """A panel with the text of the system prompt.
+
+    Before the first message, changes apply at once; later, a button saves them in a new branch.
+    """
 
     written = Signal(str)
     """The text in the field."""

@@ -1,4 +1,4 @@
-"""Windows with a text to read: a page of docs/, or the report of a crash."""
+"""Windows with a text to read: a page of docs/, or a crash report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ReportWindow(Sheet):
     """Shows a report, which the user may copy or delete."""
 
     def __init__(self, path: Path, parent: QWidget) -> None:
-        super().__init__(self.tr("Report of a crash"), parent)
+        super().__init__(self.tr("Crash report"), parent)
         self._path = path
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
@@ -61,7 +61,10 @@ class ReportWindow(Sheet):
             self.text.setPlainText(self.tr("The report can't be read ({}).").format(error.strerror))
         self.body.addWidget(self.text, 1)
         self.note.setText(
-            self.tr("It holds none of your texts, and was sent nowhere. If you report the fault, copy it there.")
+            self.tr(
+                "The report contains none of your texts and was not sent to anyone. If you report the problem, "
+                "include a copy of it."
+            )
         )
         self.delete_button = self.add_button(self.tr("Delete"), self._delete)
         self.copy_button = self.add_button(self.tr("Copy"), self._copy)

@@ -1,4 +1,4 @@
-"""Windows that bring conversations back or elsewhere: the trash, the backups, and the move to another computer."""
+"""Windows that restore or move conversations: the trash, the backups, and the move to another computer."""
 
 from __future__ import annotations
 
@@ -318,12 +318,12 @@ class MoveWindow(Sheet):
         self._folder = folder
         for text in (
             self.tr(
-                "One file takes everything to another computer: conversations with their trash and projects, settings, "
-                "presets and hooks. Models and keys are not in it."
+                "One file moves everything to another computer: conversations, the trash, projects, settings, "
+                "presets and hooks. It does not contain models and keys."
             ),
             self.tr(
-                "Reading such a file overwrites nothing: conversations that are here gain what is new in it, and the "
-                "present settings are kept in a file."
+                "Reading such a file overwrites no conversations: new messages are added to those on this computer. "
+                "The present settings are saved in a file first."
             ),
         ):
             self.body.addWidget(quiet_label(text))
@@ -344,7 +344,7 @@ class MoveWindow(Sheet):
     # --- out ---------------------------------------------------------------------------------------------
 
     def _ask_to_write(self) -> None:
-        kinds = self.tr("Everything of Bough ({})").format(f"*{SUFFIX}")
+        kinds = self.tr("All data of Bough ({})").format(f"*{SUFFIX}")
         name, _ = QFileDialog.getSaveFileName(self, self.windowTitle(), str(self._folder / FILE_NAME), kinds)
         if name:
             path = Path(name)
@@ -372,7 +372,7 @@ class MoveWindow(Sheet):
     # --- in ----------------------------------------------------------------------------------------------
 
     def _ask_to_read(self) -> None:
-        kinds = self.tr("Everything of Bough ({})").format(f"*{SUFFIX}")
+        kinds = self.tr("All data of Bough ({})").format(f"*{SUFFIX}")
         name, _ = QFileDialog.getOpenFileName(self, self.windowTitle(), str(self._folder), kinds)
         if name:
             self.read(Path(name))

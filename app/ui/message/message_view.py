@@ -467,7 +467,10 @@ class MessageCard(QFrame):
         self.column.addWidget(text)
 
     def show_text(self, shown: ShownMessage, *, is_edited: bool) -> None:
-        """Show the text unless the editor takes its place, also an empty one: it takes the focus for the message."""
+        """Show the text, also an empty one, because it takes the focus for the message.
+
+        While the editor is open, hide it.
+        """
         message = shown.message
         self._text.setVisible(not is_edited)
         # An empty system prompt is only a button.

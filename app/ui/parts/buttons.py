@@ -67,7 +67,7 @@ class FittingButton(QToolButton):
             self._update_size()
 
     def limit(self, room_px: int) -> None:
-        """Be only as wide as the longest text that fits into this room, so that what is beside it gets the rest."""
+        """Take only the width of the longest text that fits into this room; the neighbours get the rest."""
         self._room_px = room_px
         self._set_limit()
 
@@ -216,7 +216,7 @@ class _Wraps(_Button):
 
 
 class WrappingButton(_Wraps, QPushButton):
-    """A push button that breaks its text into lines."""
+    """A push button. It breaks its text into lines."""
 
 
 class LinesButton(WrappingButton):
@@ -240,7 +240,7 @@ class LinesButton(WrappingButton):
 
 
 class WrappingCheckBox(_Wraps, QCheckBox):
-    """A check box that breaks its text into lines."""
+    """A check box. It breaks its text into lines."""
 
 
 class WrappingRadioButton(_Wraps, QRadioButton):
@@ -248,7 +248,7 @@ class WrappingRadioButton(_Wraps, QRadioButton):
 
 
 class WrappingToolButton(_Wraps, QToolButton):
-    """A button with an icon that breaks its text into lines."""
+    """A button with an icon. It breaks its text into lines."""
 
 
 class NameBox(QComboBox):

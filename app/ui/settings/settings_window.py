@@ -309,7 +309,7 @@ class DataPage(SettingsPage):
             ),
             (
                 self.tr("Settings"),
-                self.tr("Settings, presets and hooks as one file."),
+                self.tr("Export the settings, presets and hooks as one file."),
             ),
             (
                 self.tr("Another computer"),

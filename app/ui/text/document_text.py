@@ -137,7 +137,7 @@ def _text_with_formulas(block: QTextBlock, start: int, end: int, formulas: Seque
     text = selected.selectedText()
     if _OBJECT not in text:
         return text
-    # All objects are formulas. To ask the document for their formats would take much longer.
+    # All objects are formulas. Asking the document for their formats would take much longer.
     first = bisect.bisect_left(formulas, start, key=attrgetter("position"))
     pieces = text.split(_OBJECT)
     sources = (key_source(placed.key) for placed in formulas[first : first + len(pieces) - 1])

@@ -143,7 +143,7 @@ class Formulas(QObject):
 
 @lru_cache(maxsize=1)
 def formulas() -> Formulas:
-    """Return the cache that all messages of the program share."""
+    """Return the cache of rendered formulas that all messages of the program share."""
     return Formulas()
 
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 _STEP_S = 0.010
 NUM_BLOCKS, NUM_CHARS = 20, 1_000
-"""After this many blocks, or the block that reaches so many characters, the time is checked again."""
+"""The time is checked again after this many blocks or characters."""
 
 
 class LayoutAhead(QObject):

@@ -35,7 +35,7 @@ Qt lays out the text between two changes as a part of its own."""
 MAX_LINE_CHARS = 10_000
 """A line of code with more characters becomes several blocks, too."""
 MAX_CELLS_AT_ONCE, MIN_ROWS_AT_ONCE = 120, 7
-"""A table that has reached these numbers of cells and of rows is continued as another Qt table."""
+"""A table that has this many cells and rows is continued as another Qt table."""
 MAX_FRAMES_AT_ONCE = 8
 """The number of frames around code or tables that are created at a time. Each has a button or a scroll bar."""
 MAX_COLUMNS = 40
@@ -50,7 +50,7 @@ _LINE_COST = 40
 _MARK_COST = 20
 _TURN_COST = 6
 _PIPE_COST = 20
-"""What a mark between cells costs more than other marks."""
+"""The additional cost of a mark between cells, compared with other marks."""
 _MARK = re.compile(r"[\[\]$*_`|<>&~!#\\]")
 _TURN = re.compile(r"[A-Za-z0-9]\W{0,2}(?=[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc])")
 

@@ -190,7 +190,7 @@ class TableFrame:
             self._table.setFormat(format_)
 
     def hide(self) -> None:
-        """Be ready for another table."""
+        """Prepare for another table."""
         self._table, self._size, self._fixed = None, (0, 0), ()
         self._scroll.hide()
 

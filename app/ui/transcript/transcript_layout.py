@@ -124,7 +124,7 @@ class ScrollPosition:
 
     @property
     def max_top(self) -> int:
-        """The maximum of the scroll bar. A new question may be held with free space below, for its answer."""
+        """The maximum of the scroll bar. It leaves free space below a new question for the answer."""
         return max(self.end, self.top)
 
     @property

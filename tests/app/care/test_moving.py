@@ -1,4 +1,4 @@
-"""Everything goes to another computer in one file: an empty one is then equal, another one loses nothing."""
+"""All data moves to another computer in one file: an empty one gets the same data, any other loses nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _run(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _rows(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows of all tables that hold what a user wrote."""
+    """Return all rows of all tables with a user's data."""
     with contextlib.closing(sqlite3.connect(folder / "conversations.sqlite3")) as database:
         return {table: sorted(database.execute(f"SELECT * FROM {table}"), key=repr) for table in _TABLES}
 
@@ -65,7 +65,7 @@ def full(tmp_path: Path) -> Path:
     return folder
 
 
-def test_an_empty_computer_is_equal_afterwards(full: Path, tmp_path: Path) -> None:
+def test_an_empty_computer_gets_the_same_data(full: Path, tmp_path: Path) -> None:
     before = _rows(full)
     assert all(before[table] for table in ("message", "conversation", "preparation", "project"))
     file, there = tmp_path / "all.boughmove", tmp_path / "there"
@@ -74,22 +74,22 @@ def test_an_empty_computer_is_equal_afterwards(full: Path, tmp_path: Path) -> No
     assert file.stat().st_mode & 0o077 == 0
     done = _run("in", file, folder=there)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "All conversations are here" in done.stdout
-    assert "Hooks, which run only when you turn them on: shout.py." in done.stdout
+    assert "All conversations were imported" in done.stdout
+    assert "Imported hooks (they run only when you turn them on): shout.py." in done.stdout
     assert _rows(there) == before == _rows(full)
     settings = load_settings(there / "settings.json")
     assert (settings.theme, [preset.name for preset in settings.presets]) == ("dark", ["mine"])
-    # Neither models nor their places are taken along.
+    # Neither models nor their folders are moved.
     assert settings.model == "guide"
     assert (there / "hooks" / "shout.py").read_text() == (full / "hooks" / "shout.py").read_text()
-    # A second time, all is there.
+    # The second time, everything is there already.
     done = _run("in", file, folder=there)
-    assert "0 conversations are new here, 0 gained 0 messages, and 2 were here as they are." in done.stdout
+    assert "0 conversations were added, 0 got 0 new messages, and 2 were already here." in done.stdout
     assert _rows(there)["message"] == before["message"]
     assert not [path for path in there.iterdir() if path.name.startswith(".moved-")]
 
 
-def test_a_computer_in_use_gains_what_is_new_and_keeps_its_own(full: Path, tmp_path: Path) -> None:
+def test_a_computer_in_use_gets_new_data_and_keeps_its_own(full: Path, tmp_path: Path) -> None:
     file, there = tmp_path / "all.boughmove", tmp_path / "there"
     assert _run("out", file, folder=full).returncode == 0
     with contextlib.closing(Store(there / "conversations.sqlite3")) as store:
@@ -103,11 +103,11 @@ def test_a_computer_in_use_gains_what_is_new_and_keeps_its_own(full: Path, tmp_p
     (there / "hooks" / "shout.py").write_text("# mine\n")
     own = _rows(there)
     done = _run("in", file, folder=there)
-    assert "2 conversations are new here" in done.stdout
-    assert "Those before are kept in" in done.stdout
-    # What could not be taken is said.
+    assert "2 conversations were added" in done.stdout
+    assert "The old ones are saved in" in done.stdout
+    # The output names everything that could not be imported.
     assert done.returncode == 1
-    assert done.stderr == "Other hooks with these names are there, and stay: shout.py.\n"
+    assert done.stderr == "Hooks with these names already exist and were not changed: shout.py.\n"
     now = _rows(there)
     for table in ("message", "conversation", "choice", "project"):
         assert {row[0] for row in own[table]} <= {row[0] for row in now[table]}
@@ -123,14 +123,14 @@ def test_a_computer_in_use_gains_what_is_new_and_keeps_its_own(full: Path, tmp_p
     assert [preset.name for preset in load_settings(there / "settings.json").presets] == ["theirs", "mine"]
 
 
-def test_an_open_bough_is_left_alone(full: Path, tmp_path: Path) -> None:
+def test_moving_in_is_refused_while_bough_is_open(full: Path, tmp_path: Path) -> None:
     file, there = tmp_path / "all.boughmove", tmp_path / "there"
     assert _run("out", file, folder=full).returncode == 0
     with contextlib.closing(Store(there / "conversations.sqlite3")):
         done = _run("in", file, folder=there)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == "Bough is open here. Nothing was changed. Close it, then try again.\n"
-        # Writing the file is possible all the time.
+        assert done.stderr == "Bough is open. Nothing was changed. Close it, then try again.\n"
+        # The file can be written while Bough is open.
         assert _run("out", tmp_path / "again.boughmove", folder=there).returncode == 0
 
 
@@ -173,7 +173,9 @@ _SETTINGS = b'{"format":"bough-settings","version":1,"settings":{},"hooks":{}}'
         ),
     ],
 )
-def test_a_wrong_file_is_refused_and_nothing_is_left(files: dict[str, bytes] | None, says: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_refused_and_leaves_nothing(
+    files: dict[str, bytes] | None, says: str, tmp_path: Path
+) -> None:
     file, data = tmp_path / "file.boughmove", tmp_path / "data"
     if files is None:
         file.write_bytes(b"PK\x03\x04 and no archive")
@@ -185,7 +187,7 @@ def test_a_wrong_file_is_refused_and_nothing_is_left(files: dict[str, bytes] | N
     assert list(data.iterdir()) == []
 
 
-def test_a_damaged_store_is_not_taken_out_in_silence(full: Path, tmp_path: Path) -> None:
+def test_moving_out_a_damaged_store_reports_the_damage(full: Path, tmp_path: Path) -> None:
     store = full / "conversations.sqlite3"
     store.write_bytes(store.read_bytes()[:9000])
     before = store.read_bytes()
@@ -195,7 +197,7 @@ def test_a_damaged_store_is_not_taken_out_in_silence(full: Path, tmp_path: Path)
     assert store.read_bytes() == before
 
 
-def test_a_file_that_is_given_up_half_way_leaves_nothing(full: Path, tmp_path: Path) -> None:
+def test_a_cancelled_move_leaves_no_files(full: Path, tmp_path: Path) -> None:
     steps = move_out(tmp_path / "all", full / "conversations.sqlite3", Settings(), full / "hooks")
     next(steps)
     steps.close()
@@ -211,7 +213,7 @@ def test_settings_alone_can_be_moved(tmp_path: Path) -> None:
     assert list((tmp_path / "data").iterdir()) == []
 
 
-def test_a_store_of_an_unpacked_file_is_forgotten_and_no_other(full: Path, tmp_path: Path) -> None:
+def test_only_the_store_of_an_unpacked_file_is_removed(full: Path, tmp_path: Path) -> None:
     file = tmp_path / "all"
     _all_steps(move_out(file, full / "conversations.sqlite3", Settings(), full / "hooks"))
     moved = _all_steps(unpacked(file, tmp_path / "data"))

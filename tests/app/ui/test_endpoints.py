@@ -471,9 +471,9 @@ def test_actions_that_a_server_does_not_support_are_not_offered(user: User, adde
     popover.close()
     # The capability is remembered while another model is loaded. Nothing is known about a model that was never used.
     controller = user.controller
-    far = controller.program.sessions.far
+    remote = controller.program.sessions.remote
     _load_guide(user)
-    assert far.name != controller.model.name
+    assert remote.name != controller.model.name
     assert (controller.model.name, controller.model.state) == (_name(added, "small"), "unloaded")
     assert [controller.model.can(ability) for ability in ("json_schema", "continue")] == [True, False]
     controller.model.show(f"endpoint:{_ID}/never used")
@@ -515,7 +515,7 @@ def test_a_server_and_a_model_of_this_machine_answer_one_question(user: User, ad
     assert second.text == _TEXT
     program = user.controller.program
     assert (program.session.name, program.session.state) == (GUIDE, "ready")
-    assert program.sessions.far.name == _name(added, "org/large")
+    assert program.sessions.remote.name == _name(added, "org/large")
     assert list(user.controller.shown.siblings(second.id)) == [answer.id, second.id]
 
 

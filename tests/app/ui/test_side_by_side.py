@@ -72,7 +72,7 @@ def test_new_answers_are_numbered_after_earlier_ones_and_leave_those_alone(user:
     assert any(label.accessibleName().startswith("2 of 6 versions") for label in page.findChildren(ElidedLabel))
     button = user.button(page, "Keep only Version 6 of 6")
     assert isinstance(button, QPushButton)
-    assert button.text() == "Keep only this one of 2"
+    assert button.text() == "Keep only this version of 2"
     assert "not shown here are kept" in button.toolTip()
     user.bot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert list(controller.shown.siblings(versions[0])) == [*versions, new[1]]

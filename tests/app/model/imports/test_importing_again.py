@@ -475,14 +475,12 @@ def test_the_last_answer_grows_by_parts_before_and_after_its_text(store: Store, 
     assert [len(opened.parts(message.id)) for message in opened.path[2:]] == [1, 3, 3, 3, 1]
 
 
-def test_an_answer_that_gains_parts_after_it_was_answered_is_kept_and_that_is_said(
-    store: Store, tmp_path: Path
-) -> None:
+def test_an_answered_answer_that_gains_parts_is_kept_and_reported(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     path.write_text(_claude("One", is_answered=True))
     (conversation_id,) = import_all(store, path).conversation_ids
     path.write_text(_claude("[search]", "One", is_answered=True))
     summary = import_all(store, path)
-    assert "messages that gained parts in the file after they were answered" in " ".join(map(str, summary.remarks))
+    assert "messages that have an answer here and more parts in the file" in " ".join(map(str, summary.remarks))
     assert _shown(store, conversation_id) == [("user", "Why?"), ("assistant", "One"), ("user", "More")]
     assert len(import_all(store, path).twins) == 1

@@ -432,7 +432,7 @@ def test_attachments_of_llama_cpp_keep_their_bytes_their_texts_and_where_they_ar
     assert {str(remark) for remark in summary.remarks} == {
         "pictures and files, stored with their messages",
         "tool calls, tool results and messages of other roles, kept as notes",
-        "lines of llama.cpp that are no messages, left out",
+        "lines of llama.cpp that are not messages, left out",
     }
     assert [line.partition(" ")[2] for line in drawn(whole_tree(store, summary.conversation_ids[0]))] == [
         "user: Look\n\nFile: a.pdf\n\n```\nWords\n```\n\nFile: p\n\n```\nDo it\n```",
@@ -453,7 +453,7 @@ def _jan(message_id: str, role: str, text: str, when: int, **more: Any) -> dict[
     return head | {"content": content, "created_at": when, "completed_at": when} | more
 
 
-def test_questions_that_jan_put_below_questions_follow_the_answers_between_them(store: Store, tmp_path: Path) -> None:
+def test_questions_below_questions_in_jan_follow_the_answers_between_them(store: Store, tmp_path: Path) -> None:
     voice = [{"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}]
     path = tmp_path / "messages.jsonl"
     path.write_text(lines([
@@ -477,9 +477,7 @@ def test_questions_that_jan_put_below_questions_follow_the_answers_between_them(
     assert (states["Thr"], states["Error\n\nno_quota"]) == ("stopped", "failed")
 
 
-def test_older_calls_and_refusals_of_chat_records_are_kept_and_other_fields_are_named(
-    store: Store, tmp_path: Path
-) -> None:
+def test_older_calls_and_refusals_of_chat_records_are_kept_and_other_fields_named(store: Store, tmp_path: Path) -> None:
     called = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     refused = {"role": "assistant", "content": "", "refusal": "I can't.", "weight": 1}
     record = {"messages": [{"role": "user", "content": "Do it"}, called, refused], "tools": [{"type": "function"}]}
@@ -501,7 +499,7 @@ def _written_as(path: Path, value: object) -> Path:
     return path
 
 
-def test_lm_studio_may_say_in_a_step_of_its_own_which_model_answered(store: Store, tmp_path: Path) -> None:
+def test_a_step_of_lm_studio_can_name_the_model(store: Store, tmp_path: Path) -> None:
     call = {"type": "toolCallRequest", "name": "f", "arguments": {"a": 1}}
     steps = [
         {"type": "genInfo", "genInfo": {"identifier": "qwen", "stats": {"stopReason": "maxPredictedTokensReached"}}},
