@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Generator, Iterable, Sequence
 
 from app.model.history import UNSET, History, Step, chosen
-from app.model.message import Conversation, Message, MessageId, Record, Role, State, is_part
+from app.model.message import Conversation, Message, MessageId, Record, Role, State
 from app.model.store import Store
 from app.model.tree import Choices, Tree
 
@@ -25,8 +25,6 @@ class OpenConversation:
         store.messages.note_lost(self._tree, self._choices)
         self._path: list[Message] | None = None
         """The visible branch; None until it is needed after a change."""
-        self._on_path: set[MessageId] | None = None
-        """The ids of its messages; None until they are needed."""
         self._step: Step | None = None
         """The step that is being recorded."""
 
@@ -34,7 +32,7 @@ class OpenConversation:
     def path(self) -> list[Message]:
         """The visible branch, from the root down. Callers must not change it."""
         if self._path is None:
-            self._path, self._on_path = self._tree.path(self._choices), None
+            self._path = self._tree.path(self._choices)
         return self._path
 
     @property
@@ -53,21 +51,12 @@ class OpenConversation:
         return self._tree.siblings(message_id)
 
     def parts(self, message_id: MessageId) -> list[Message]:
-        """Return all parts of the message to which a part belongs, in their order.
-
-        A message may have grown in its program after it was answered. Its new parts are then beside the answer.
-        """
-        parts = self._tree.parts(message_id)
-        if len(parts) == 1:
-            return parts
-        if self._on_path is None:
-            self._on_path = {message.id for message in self.path}
-        on_path = self._on_path
-        return [part for part in parts if part.id in on_path] if message_id in on_path else parts
+        """Return all parts of the message to which a part belongs, in their order."""
+        return self._tree.parts(message_id)
 
     def num_messages(self, message_ids: Iterable[MessageId]) -> int:
         """Return how many of these messages are not parts of others."""
-        return sum(not is_part(self._tree[message_id]) for message_id in message_ids)
+        return sum(not self._tree.is_inner(message_id) for message_id in message_ids)
 
     def is_leaf(self, message_id: MessageId) -> bool:
         """Return whether a message has no children and no other conversation shares it."""

@@ -85,34 +85,33 @@ class Tree:
         line.reverse()
         return line
 
+    def is_inner(self, message_id: MessageId) -> bool:
+        """Return whether a message is a part of the one above it. A message that forks inside ends where it forks."""
+        message = self._messages[message_id]
+        above = self._messages.get(message.parent_id or 0)
+        return is_part(message) and above is not None and above.role != "root" and len(self.children(above.id)) == 1
+
     def first_part(self, message_id: MessageId) -> MessageId:
         """Return the first part of the message to which a part belongs; most messages are their own only part."""
         seen: set[MessageId] = set()
-        while is_part(self._messages[message_id]) and message_id not in seen:
+        while message_id not in seen and self.is_inner(message_id):
             seen.add(message_id)
-            above = self._messages.get(self._messages[message_id].parent_id or 0)
-            if above is None or above.role == "root":
-                break
-            message_id = above.id
+            message_id = self._messages[message_id].parent_id or message_id
         return message_id
 
     def parts(self, message_id: MessageId) -> list[Message]:
         """Return all parts of the message to which a part belongs, in their order."""
-        first_id = self.first_part(message_id)
-        line = self.lineage(message_id)
-        found = line[next(index for index, message in enumerate(line) if message.id == first_id) :]
-        seen = {message.id for message in found}
-        while below := [child for child in self.children(found[-1].id) if is_part(self._messages[child])]:
-            if below[-1] in seen:
-                break
-            seen.add(below[-1])
-            found.append(self._messages[below[-1]])
+        found = [self._messages[self.first_part(message_id)]]
+        seen = {found[0].id}
+        while (below := self.children(found[-1].id)) and below[0] not in seen and self.is_inner(below[0]):
+            seen.add(below[0])
+            found.append(self._messages[below[0]])
         return found
 
     def without_parts(self, choices: Choices) -> tuple[Tree, Choices]:
         """Return this tree and its choices with one node for each message, which is the first of its parts."""
         first: dict[MessageId, MessageId] = {}
-        for message_id in sorted(message.id for message in self._messages.values() if is_part(message)):
+        for message_id in sorted(filter(self.is_inner, self._messages)):
             above = self._messages[message_id].parent_id
             first[message_id] = first[above] if above in first else self.first_part(message_id)
         parts = {message_id for message_id, found in first.items() if found != message_id}

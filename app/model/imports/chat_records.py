@@ -7,7 +7,7 @@ from collections import Counter
 
 from app.model.imports import blocks
 from app.model.imports.blocks import list_of, ms_of, object_of, text_of
-from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, join_answers
 from app.model.imports.json_stream import Json
 from worker.sentence import Sentence
 
@@ -75,6 +75,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     system = text_of(item.get("system"))
     if system and not any(message.role == "system" for message in messages):
         messages = blocks.chained([ForeignMessage(id="", parent=None, role="system", text=system), *messages])
+    join_answers(messages)
     return ForeignConversation(
         name=text_of(item.get("title")) or text_of(item.get("name")),
         messages=messages,

@@ -87,6 +87,16 @@ class ForeignConversation(Struct, kw_only=True):
     """The kinds of changes to the messages, and how often each was made."""
 
 
+def join_answers(messages: list[ForeignMessage]) -> None:
+    """Mark the results of tools and the texts that follow an answer as its parts, unless they have other versions."""
+    num_below = Counter(message.parent for message in messages)
+    by_id = {message.id: message for message in messages}
+    for message in messages:
+        above = by_id.get(message.parent or "")
+        follows = above is not None and above.role in {"assistant", "note"} and num_below[message.parent] == 1
+        message.is_part = follows and message.role in {"assistant", "note"}
+
+
 def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -> Graft:
     """Return a conversation as Bough's, with the same branches. Raises `UnreadableError` if it has no messages.
 
@@ -199,8 +209,6 @@ def _content(conversation: ForeignConversation) -> Iterator[str]:
         yield str((message.error, message.name, message.starred_ms, message.pinned_ms))
         yield message.text
         yield from itertools.chain.from_iterable(message.pieces)
-        if message.is_part:
-            yield "part"
         yield from message.notes
 
 

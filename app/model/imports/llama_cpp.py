@@ -8,7 +8,7 @@ import msgspec
 
 from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
-from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, join_answers
 from app.model.imports.json_stream import Json
 from worker.sentence import Sentence
 
@@ -39,6 +39,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
             continue
         parent = id_of(theirs.get("parent"))
         messages.append(_message(theirs, message_id, None if parent in roots or parent == "-1" else parent, remarks))
+    join_answers(messages)
     return ForeignConversation(
         name=text_of(conv.get("name")),
         messages=messages,

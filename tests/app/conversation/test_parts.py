@@ -9,7 +9,7 @@ import pytest
 
 from app.answers.prompt import turns
 from app.model.exports.excerpt import selection
-from app.model.message import Message, is_part
+from app.model.message import Message, Record, is_part
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
 from tests.app.desk import Desk
@@ -153,3 +153,18 @@ def test_consecutive_answers_become_one_turn() -> None:
 
     path = [said(1, "user", "Q"), said(2, "assistant", "A"), said(3, "note", "Tool"), said(4, "assistant", "B")]
     assert [(turn.role, turn.content) for turn in turns(path)] == [("user", "Q"), ("assistant", "A\n\nB")]
+
+
+def test_a_message_that_forks_inside_ends_where_it_forks() -> None:
+    part = Record(is_part=True)
+    messages = [
+        Message(id=1, parent_id=None, role="root", text=""),
+        Message(id=2, parent_id=1, role="assistant", text="A"),
+        Message(id=3, parent_id=2, role="note", text="N", record=part),
+        Message(id=4, parent_id=3, role="assistant", text="B", record=part),
+        Message(id=5, parent_id=3, role="assistant", text="C", record=part),
+    ]
+    tree = Tree(messages, 1)
+    assert [[found.id for found in tree.parts(number)] for number in (2, 3, 4, 5)] == [[2, 3], [2, 3], [4], [5]]
+    whole, _ = tree.without_parts({})
+    assert sorted(message.id for message in whole.messages) == [1, 2, 4, 5]

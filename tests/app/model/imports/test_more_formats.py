@@ -561,3 +561,26 @@ def test_searches_code_and_favourites_of_open_webui_are_kept(store: Store, tmp_p
         "note: Embedded page\n\n```html\n<p>Result</p>\n```",
     ]
     assert excerpt.messages[3].starred_ms == 1_700_000_010_000
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+def test_calls_results_and_texts_of_llama_cpp_are_one_answer_unless_it_has_other_versions_inside(
+    store: Store, tmp_path: Path, *, has_other: bool
+) -> None:
+    call = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    found = [
+        {"type": "session", "harness": "llama.app", "id": "c", "name": "Agent", "currNode": "a2"},
+        _llama("q", None, "user", "Why?"),
+        _llama("a1", "q", "assistant", "I look.", toolCalls=call),
+        _llama("t", "a1", "tool", "2", toolCallId="1"),
+        _llama("a2", "t", "assistant", "So."),
+        *([_llama("a3", "t", "assistant", "Or so.")] if has_other else []),
+    ]
+    path = tmp_path / "c.jsonl"
+    path.write_text(lines(found))
+    summary = import_all(store, path)
+    assert summary.num_messages == (4 if has_other else 2)
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    first = next(message for message in excerpt.messages if message.text == "I look.")
+    parts = [part.text.partition("\n")[0] for part in excerpt.tree.parts(first.id)]
+    assert parts == ["I look.", "Tool call: f", "Tool result: 1", *([] if has_other else ["So."])]
