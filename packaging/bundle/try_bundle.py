@@ -110,6 +110,7 @@ class _System:
         if done.returncode:
             raise TryError(done.stdout[-2000:])
         # Packages come from where this machine has them.
+        (self.root / "etc" / "apt" / "sources.list").unlink(missing_ok=True)
         for name in ("sources.list", "sources.list.d", "trusted.gpg.d", "apt.conf.d", "auth.conf.d"):
             source, place = Path("/etc/apt") / name, self.root / "etc" / "apt" / name
             if source.is_dir():
@@ -168,7 +169,7 @@ class _System:
         shutil.copy(package, self.root / "tmp" / "bough.deb")
         apt = ["apt-get", "-y", "-qq", "-o", "APT::Sandbox::User=root"]
         self.run([*apt, "update"], as_root=True)
-        command = [*apt, "install", "--no-install-recommends", "/tmp/bough.deb"]
+        command = [*apt, "install", "--no-install-recommends", "--allow-downgrades", "/tmp/bough.deb"]
         self.run(command, as_root=True, DEBIAN_FRONTEND="noninteractive")
         (self.root / "tmp" / "bough.deb").unlink()
         size = self.run(["du", "-sm", "--apparent-size", "/usr/lib/bough"]).split()[0]
