@@ -67,12 +67,13 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         root = chosen.root or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         system = _System(root)
-        if not (root / "etc" / "debian_version").exists():
-            _step("an empty Debian", system.make)
+        if not (root / "etc" / "debian_version").exists() and not _step("an empty Debian", system.make):
+            return 1
         stack.enter_context(system.mounted())
         stack.enter_context(_screen())
         before = system.traces()
-        _step("install", lambda: system.install(chosen.package))
+        if not _step("install", lambda: system.install(chosen.package)):
+            return 1
         trial = _Trial(system)
         failures = [name for name, check in trial.checks() if not _step(name, check)]
         failures += [] if _step("uninstall", lambda: _uninstalled(system, before)) else ["uninstall"]
