@@ -159,7 +159,7 @@ def _run_windows(qt_application: QApplication, places: Places, reports: CrashRep
 
     while True:
         try:
-            application = Application(places, is_safe=is_safe)
+            application = Application(places, is_safe=is_safe, begin_log=begin_log)
         except StoreError as error:
             print(f"bough: {error}", file=sys.stderr)  # noqa: T201
             from PySide6.QtWidgets import QMessageBox
@@ -168,7 +168,6 @@ def _run_windows(qt_application: QApplication, places: Places, reports: CrashRep
             return 1
         if notice is not None:
             application.program.notices.post(notice)
-        application.window.first_paint.over.connect(begin_log)
         application.windows.show()
         code = qt_application.exec()
         application.close()

@@ -37,7 +37,7 @@ from app.windows import Windows
 from worker.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from app.model.upkeep import Upkeep
 
@@ -114,11 +114,19 @@ class Application(QObject):
     _store_problem_found = Signal(object)
     """A `Sentence` from `Upkeep`, emitted in its thread."""
 
-    def __init__(self, places: Places, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
+    def __init__(
+        self,
+        places: Places,
+        *,
+        is_safe: bool = False,
+        retry_ms: int = RETRY_MS,
+        begin_log: Callable[[], None] | None = None,
+    ) -> None:
         """Open the store, read-only if it can't be written. The worker starts after the first paint.
 
         `is_safe` means that the user's settings, hooks, drafts and cache on disk are neither used nor changed.
-        `retry_ms` is the interval of saving again after saving has failed.
+        `retry_ms` is the interval of saving again after saving has failed. `begin_log` opens the log; None means that
+        there is none.
         """
         super().__init__()
         self.preferences = preferences = Preferences(
@@ -176,7 +184,9 @@ class Application(QObject):
         if is_safe:
             self.program.notices.post(Notice(_SAFE_MODE, cause="files"))
         self._is_closed = False
-        # Starting a process takes as long as painting the window, so it comes later.
+        # These take time, so they come after the window is painted. The log first, so that it has the others.
+        if begin_log is not None:
+            self.window.first_paint.over.connect(begin_log)
         self.window.first_paint.over.connect(self._load_model)
         self.window.first_paint.over.connect(self._begin_upkeep)
         self._qt_application = QApplication.instance()

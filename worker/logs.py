@@ -262,9 +262,9 @@ class Listener:
 _OF_A_CRASH = re.compile(
     # Python's report of a crash, and the names of its threads' functions.
     r"Fatal Python error|Python runtime state|Current thread|Thread 0x|Extension modules"
-    r"|  File \"|  <|  Garbage-collecting|  \.\.\."
+    r"|  File \"|  <(no Python frame|invalid|cannot)|  Garbage-collecting|  \.\.\.$"
     # The C library, the C++ library, MLX and its libraries.
     r"|\*\*\*|free\(\)|malloc|realloc|double free|corrupt|munmap|terminate called|  what\(\)|libc\+\+abi"
-    r"|(?i:\[?(mlx|metal|cuda|openblas|blas|omp))|bough: "
+    r"|\[(METAL|metal|MLX|mlx|CUDA|cuda)|(MLX|OpenBLAS|BLAS|OMP|libmlx)\b"
 )
 """Begins the lines of libraries that are kept. A hook may start a program that writes anything there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from worker.sentence import Sentence
 
 ModelState: TypeAlias = Literal["loading", "ready", "failed", "unloaded"]
 """`unloaded` means that the model is known, and that `wake` loads it again."""
+
+_log = logging.getLogger(__name__)
 
 _MAX_DEATHS = 3
 
@@ -460,6 +463,7 @@ class ModelSession(QObject):
                 self.noticed.emit(notice.sentence)
 
     def _be_ready(self, good: _Good) -> None:
+        _log.info("A model is ready")
         self._good = good
         self.name, self.draft, self.info = good.name, good.draft, good.info
         self.thinking_option = good.info.thinking_option
