@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.model.own_files import make_folder, restrict
+from app.model.own_files import make_folder, restrict, sync
 
 NUM_KEPT = 7
 NUM_KEPT_OF_OLDER_VERSIONS = 2
@@ -108,9 +108,9 @@ class Backups:
                 # Keep it a single file, without a log beside it.
                 copy.execute("PRAGMA journal_mode = DELETE")
                 refuse_unsound(copy, is_stopped)
-            _sync(part)
+            sync(part)
             part.replace(file)
-            _sync(self.folder)
+            sync(self.folder)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
@@ -273,11 +273,3 @@ def _stoppable(connection: sqlite3.Connection, is_stopped: Callable[[], bool]) -
         raise
     finally:
         connection.set_progress_handler(None, 0)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -35,6 +35,15 @@ def make_folder(path: Path) -> None:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
+def sync(path: Path) -> None:
+    """Wait until a file or a folder is on the disk. Raises `OSError`."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def open_own(path: str, flags: int) -> int:
     """Open or create a file and return its descriptor. Only the owner may read a new file. A pipe does not block."""
     return os.open(path, flags | os.O_NONBLOCK, 0o600)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from app.model.backups import Backups, opened_backup, refuse_unsound
 from app.model.database import StoreError
-from app.model.own_files import beside
+from app.model.own_files import beside, sync
 from app.model.presence import Presence
 from worker.sentence import Sentence
 
@@ -83,7 +83,7 @@ def _replace(store: Path, backup: Path) -> Path:
     try:
         shutil.copyfile(backup, new)
         new.chmod(0o600)
-        _sync(new)
+        sync(new)
         # Link the old files under their new names before any is removed.
         for end in ("", "-wal"):
             file = beside(store, end)
@@ -92,8 +92,8 @@ def _replace(store: Path, backup: Path) -> Path:
         for end in ("-wal", "-shm"):
             beside(store, end).unlink(missing_ok=True)
         new.replace(real)
-        _sync(kept.parent)
-        _sync(real.parent)
+        sync(kept.parent)
+        sync(real.parent)
     finally:
         new.unlink(missing_ok=True)
     return kept
@@ -136,12 +136,4 @@ def _link(file: Path, new: Path) -> None:
     except OSError:
         # The file system has no hard links.
         shutil.copyfile(file, new)
-        _sync(new)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(new)

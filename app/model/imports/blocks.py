@@ -83,7 +83,7 @@ def with_reasoning(reasoning: str, text: str) -> str:
 
 
 def with_links(text: str, links: dict[str, str]) -> str:
-    """Return a text followed by links, each a title by its address."""
+    """Return a text followed by links. `links` are titles by their addresses."""
     shown = [f"[{link_title(title)}]({url})" for url, title in links.items()]
     return f"{text} ({', '.join(shown)})" if shown else text
 

@@ -94,7 +94,7 @@ class CodeFrame:
         self._viewport.update(self.rect)
 
     def hide(self) -> None:
-        """Prepare for another span."""
+        """Hide the frame, so that it can be used for another span."""
         self.span = None
         self._scroll.hide()
         self.button.hide_until_shown()

@@ -190,7 +190,7 @@ class TableFrame:
             self._table.setFormat(format_)
 
     def hide(self) -> None:
-        """Prepare for another table."""
+        """Hide the frame, so that it can be used for another table."""
         self._table, self._size, self._fixed = None, (0, 0), ()
         self._scroll.hide()
 
