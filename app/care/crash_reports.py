@@ -9,19 +9,18 @@ import contextlib
 import faulthandler
 import fcntl
 import os
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import IO
 
 from app.model.own_files import make_folder, open_own
-from worker.logs import lines_of
 
 MAX_REPORTS = 10
 _MAX_BYTES = 1 << 20
 _RUNNING = ".running"
-_CRASHED = re.compile(r"^(Fatal Python error|The program ended by an error)", re.MULTILINE)
+_MARKS = ("\nFatal Python error", "\nThe program ended by an error")
+"""Lines with which a crash begins, in the file of a running program."""
 
 
 class CrashReports:
@@ -54,6 +53,9 @@ class CrashReports:
 
     def note(self, error: BaseException) -> None:
         """Record an exception that ends the program."""
+        # Slow to import, and few starts end like this.
+        from worker.logs import lines_of
+
         if self._running is not None:
             with contextlib.suppress(OSError):
                 self._running.write("\n".join(["The program ended by an error.", *lines_of(error), ""]))
@@ -65,7 +67,7 @@ class CrashReports:
         if file is not None:
             faulthandler.disable()
             with contextlib.suppress(OSError):
-                if not _has_crash(Path(file.name)):
+                if not _has_crash(Path(file.name).read_text("utf-8", "replace")):
                     Path(file.name).unlink()
                 file.close()
 
@@ -79,7 +81,7 @@ class CrashReports:
                 except BlockingIOError:
                     # That program is still running.
                     continue
-                if _CRASHED.search(file.read(_MAX_BYTES)):
+                if _has_crash(file.read(_MAX_BYTES)):
                     newest = path.rename(path.with_suffix(".txt"))
                 else:
                     # It was killed, or the power failed.
@@ -128,8 +130,8 @@ def _facts() -> list[str]:
     ]
 
 
-def _has_crash(path: Path) -> bool:
-    return bool(_CRASHED.search(path.read_text("utf-8", "replace")))
+def _has_crash(text: str) -> bool:
+    return any(mark in text for mark in _MARKS)
 
 
 def _now() -> datetime:
