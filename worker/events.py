@@ -254,7 +254,7 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     reasoning: ReasoningMarks | None = None
     # The abilities of the model's engine; null means all of them.
     capabilities: list[Capability] | None = None
-    # What is known about the server of the model, for the next load; null for a model of this machine.
+    # The known facts about the model's server, for the next load; null for a model on this computer.
     server: ServerFacts | None = None
 
     def can(self, capability: Capability) -> bool:

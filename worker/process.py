@@ -184,7 +184,7 @@ class WorkerClient:
         self.end()
         self._process.join(_KILL_S)
         if not self._words.closed:
-            # What it was doing and saying in the end may not have been read yet.
+            # Its last activity and its last output may not have been read yet.
             self._listener.read()
             self._words.close()
             with contextlib.suppress(EOFError, OSError, DecodeError):

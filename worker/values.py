@@ -121,7 +121,7 @@ this name (Mistral, DeepSeek).
 
 
 class ServerFacts(Struct, frozen=True):
-    """What tries have found out about a model of a server. It holds until `version` changes, or a request fails."""
+    """The abilities of a server's model, found by trying them. Valid until `version` changes, or a request fails."""
 
     version: Annotated[str, Meta(max_length=200)]
     """What the server says about itself and the model, as a hash."""

@@ -20,7 +20,7 @@ Format: TypeAlias = Literal["mlx", "gguf", "none"]
 `none`: the model has no files here, because a server runs it.
 """
 Upkeep: TypeAlias = Literal["show_folder", "edit_endpoint", "remove_endpoint"]
-"""What the user can do with the place of a model: its folder, or the server that runs it."""
+"""The actions for the place of a model, which is its folder or the server that runs it."""
 Verdict: TypeAlias = Literal["fits", "tight", "too_big"]
 """`tight` means that the model fits, but other programs or the system may need the memory."""
 KvBits: TypeAlias = Literal[4, 8, 16]

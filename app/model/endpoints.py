@@ -61,7 +61,7 @@ def _price_of(text: str) -> float | None:
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What was found out about a model, as in the worker's protocol."""
+    """The known abilities of a model, as in the worker's protocol."""
 
     version: _Text = ""
     continued_by: _Text = ""

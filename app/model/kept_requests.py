@@ -68,7 +68,7 @@ class Kept(NamedTuple):
     choices: Choices
     """The choices with which the conversation shows the new messages."""
     rest: KeptRequest | None = None
-    """What is still to be stored; None if all of it is."""
+    """The values that are not stored yet; None if all of them are."""
 
 
 class _Turn(NamedTuple):

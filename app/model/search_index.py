@@ -23,7 +23,7 @@ from worker.normalizing import normalized
 
 _MAX_TERMS = 32
 MAX_SIGNS = 8
-"""Of consecutive signs, only this many are compared."""
+"""Only this many of consecutive signs are compared."""
 _MAX_SIGN_WORDS = 50_000
 """At most this many different signs of a text are in the index. Only texts of random signs have more."""
 

@@ -42,7 +42,7 @@ from worker.surroundings import is_bundle, program_version
 from worker.trial import CrashedError, Limits, RaisedError, TooSlowError, TrialError, TrialProcess
 
 _LIMITS = Limits(seconds=120, memory_bytes=1 << 44, result_bytes=1 << 22)
-"""Of a library. The memory is address space, of which GPUs take very much."""
+"""The limits for a library. The memory is address space; GPUs take very much of it."""
 _STORE_LIMITS = Limits(seconds=1800, memory_bytes=1 << 44, result_bytes=1 << 20)
 _OLDEST_PYTHON, _NEWEST_PYTHON = (3, 11), (3, 14)
 _LITTLE_MEMORY_BYTES = 4 << 30
@@ -55,7 +55,7 @@ State = Literal["ok", "warning", "fault"]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """What one check found."""
+    """The result of one check."""
 
     name: str
     state: State

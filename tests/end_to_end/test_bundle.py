@@ -80,7 +80,7 @@ print(json.dumps([name for name in sys.modules if name.startswith("transformers.
 
 
 @pytest.mark.parametrize("loads_all", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_what_tokenizers_import_of_transformers_is_in_the_bundle(loads_all: bool) -> None:
+def test_modules_of_transformers_that_tokenizers_import_are_in_the_bundle(loads_all: bool) -> None:
     models = _package("transformers") / "models"
     code = _LOADED.format(all=loads_all, folder=models).replace("PosixPath", "__import__('pathlib').Path")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -91,7 +91,7 @@ def test_a_sound_installation_is_well_and_nothing_is_changed(data: Path) -> None
         assert states["Display"] == "warning"
 
 
-def test_what_is_broken_is_named_and_the_rest_is_checked(data: Path, tmp_path: Path) -> None:
+def test_broken_parts_are_named_and_the_rest_is_checked(data: Path, tmp_path: Path) -> None:
     libraries = tmp_path / "libraries"
     for package, text in (("PySide6", "import os\nos.abort()\n"), ("mlx", "raise ImportError('no such symbol')\n")):
         (libraries / package).mkdir(parents=True)

@@ -142,7 +142,7 @@ def test_a_whole_app_has_no_faults(tmp_path: Path) -> None:
         ("Frameworks/brewed.so", _library(loads="/opt/homebrew/lib/libz.dylib"), "loads /opt/homebrew/lib/libz.dylib"),
     ],
 )
-def test_what_would_fail_on_other_macs_is_named(tmp_path: Path, place: str, data: bytes | None, fault: str) -> None:
+def test_faults_that_appear_on_other_macs_are_named(tmp_path: Path, place: str, data: bytes | None, fault: str) -> None:
     app = _app(tmp_path)
     file = app / "Contents" / place
     if data is None:
@@ -277,7 +277,7 @@ def test_with_a_certificate_and_a_profile_app_and_image_are_signed_and_notarized
     assert "runtime" in signatures[0]
 
 
-def test_what_apple_refuses_is_an_error_with_apples_reasons(tmp_path: Path) -> None:
+def test_an_app_that_apple_refuses_is_an_error_with_apples_reasons(tmp_path: Path) -> None:
     done, calls = _finish(tmp_path, BOUGH_SIGN_IDENTITY="ID", BOUGH_NOTARY_PROFILE="profile", STATUS="Invalid")
     assert done.returncode == 1
     assert "Apple did not accept Bough.zip: Invalid" in done.stderr

@@ -53,7 +53,7 @@ def _fail() -> None:
         (BadRequestError(Sentence("“{name}” is wrong.", name=SECRET)), "BadRequestError (“…” is wrong.)"),
     ],
 )
-def test_of_a_value_only_numbers_kinds_and_own_words_are_logged(value: object, shown: str) -> None:
+def test_only_numbers_kinds_and_own_words_of_a_value_are_logged(value: object, shown: str) -> None:
     assert _line("It is %s, really.", value) == f"WARNING app.x: It is {shown}, really."
     assert _line("It is %r, really.", value) == f"WARNING app.x: It is {shown}, really."
 

@@ -159,7 +159,7 @@ def server() -> Iterator[EndpointServer]:
 
 @pytest.mark.parametrize(("num_rounds", "seed"), [(1, 0), *in_long_runs([(40, 1)])])
 @pytest.mark.usefixtures("nothing_leaks")
-def test_what_came_before_a_cut_or_a_kill_stays(
+def test_the_text_before_a_cut_or_a_kill_is_kept(
     tmp_path: Path, server: EndpointServer, qtbot: QtBot, num_rounds: int, seed: int
 ) -> None:
     desk = Desk(tmp_path)

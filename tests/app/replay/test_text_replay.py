@@ -72,7 +72,7 @@ def test_a_server_that_does_not_keep_to_seeds_is_named_as_such() -> None:
 
 
 @pytest.mark.parametrize("state", ["stopped", "cut", "failed"])
-def test_of_a_broken_answer_the_beginning_is_compared(state: Any) -> None:
+def test_the_beginning_of_a_broken_answer_is_compared(state: Any) -> None:
     message = _answer(_TEXT[:12])
     record = Record(model=message.record.model if message.record else "", seed=7)
     broken = Message(id=3, parent_id=2, role="assistant", text=_TEXT[:12], state=state, record=record)

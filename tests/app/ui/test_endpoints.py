@@ -359,7 +359,7 @@ def test_a_token_is_not_chosen_where_its_server_does_not_go_on(tokens: User, add
     assert list(user.controller.shown.siblings(answer.id)) == [answer.id]
 
 
-def test_what_was_found_out_is_kept_until_the_server_refuses_it(
+def test_known_abilities_are_kept_until_the_server_refuses_one(
     user: User, server: EndpointServer, added: Endpoint
 ) -> None:
     controller, program = user.controller, user.controller.program
