@@ -15,6 +15,7 @@ from app.model.imports.foreign import (
     ForeignMessage,
     ForeignRole,
     UnreadableError,
+    join_answers,
 )
 from app.model.imports.json_stream import Json
 from app.model.message import State
@@ -48,6 +49,7 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
     current = id_of(item.get("current_node"))
     if current is not None and current not in kept:
         current = _nearest_kept_parent(mapping, kept, current)
+    join_answers(list(kept.values()))
     return ForeignConversation(
         name=text_of(item.get("title")),
         messages=list(kept.values()),

@@ -584,3 +584,24 @@ def test_calls_results_and_texts_of_llama_cpp_are_one_answer_unless_it_has_other
     first = next(message for message in excerpt.messages if message.text == "I look.")
     parts = [part.text.partition("\n")[0] for part in excerpt.tree.parts(first.id)]
     assert parts == ["I look.", "Tool call: f", "Tool result: 1", *([] if has_other else ["So."])]
+
+
+def test_calls_results_and_texts_of_chatgpt_are_one_answer(store: Store, tmp_path: Path) -> None:
+    def node(node_id: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
+        message = {"id": node_id, "author": {"role": role}, "content": {"content_type": "text", "parts": [text]}} | more
+        return {"id": node_id, "parent": parent, "children": [], "message": message}
+
+    nodes = [
+        node("q", None, "user", "Why?"),
+        node("a", "q", "assistant", "I look."),
+        node("c", "a", "assistant", "leaves", recipient="search"),
+        node("t", "c", "tool", "Chlorophyll"),
+        node("b", "t", "assistant", "So."),
+        node("m", "b", "user", "More"),
+    ]
+    chat = {"id": "c", "title": "Leaves", "current_node": "m", "mapping": {found["id"]: found for found in nodes}}
+    summary = import_all(store, _written_as(tmp_path / "conversations.json", [chat]))
+    assert summary.num_messages == 3
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    answer = next(message for message in excerpt.messages if message.text == "I look.")
+    assert [part.role for part in excerpt.tree.parts(answer.id)] == ["assistant", "note", "note", "assistant"]
