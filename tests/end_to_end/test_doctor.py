@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import ctypes
 import importlib.metadata
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from app.model.backups import Backups
 from app.model.migrations import APPLICATION_ID
 from app.model.settings import Settings, save_settings
 from app.model.store import Store
+from app.places import Places
+from app.shell import doctor_command
 from app.shell.doctor_command import store_facts
 from tests.app.model.stores import bytes_below, sql
 from tests.app.trees import plant
@@ -149,12 +153,20 @@ def test_a_store_in_use_is_checked_with_its_log_and_left_alone(tmp_path: Path) -
     assert sorted(file.name for file in copy.iterdir()) == [path.name, log.name]
 
 
-def test_findings_are_also_lines(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "app", "doctor", "--data-dir", str(tmp_path / "none")],
-        cwd=ROOT, capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
-    assert "ok       Conversations: there are none yet.\n" in done.stdout
-    assert "warning  Models: none; only the guide can answer.\n         Download one" in done.stdout
+def test_findings_are_also_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor_command, "_CHECKS", (doctor_command._store, doctor_command._hooks, _broken))  # pyright: ignore[reportPrivateUsage]
+    code = doctor_command.doctor(argparse.Namespace(json=False), Places.under(tmp_path / "none"))
+    lines = capsys.readouterr().out.splitlines()
+    assert code == 1
+    assert "ok       Conversations: there are none yet." in lines
+    # A check that fails itself is named, and the others go on.
+    fault = next(index for index, line in enumerate(lines) if line.startswith("fault    Broken: "))
+    assert "ZeroDivisionError" in lines[fault]
+    assert lines[fault + 1].startswith(" " * 9)
     assert not (tmp_path / "none").exists()
+
+
+def _broken(_places: Places) -> Iterator[doctor_command.Finding]:
+    yield from [1 // 0]  # pyright: ignore[reportReturnType]
