@@ -167,5 +167,6 @@ def user(application: Application, qtbot: QtBot) -> User:
     user.controller.preparation.reset_generation()
     user.controller.preparation.replace_unsent(Unsent())
     user.window.composer.text.clear()
+    user.window.composer.text.setFocus()
     user.window.banner.dismiss()
     return user

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 from tokenizers import Tokenizer
 
 from app.catalog.chat_templates import PLAIN
@@ -143,6 +145,21 @@ def test_a_model_is_deleted_after_a_question_in_its_place(user: User, window: Mo
     user.bot.waitUntil(lambda: "Broken" not in _titles(window), timeout=PATIENCE_MS)
     assert not folder.exists()
     assert "was deleted" in window.status.text()
+
+
+def test_a_model_is_forgotten_also_if_its_window_is_closed_while_it_is_deleted(
+    user: User, window: ModelsWindow
+) -> None:
+    program = user.controller.program
+    name = str(program.models_folder / "Alpha-1B-4bit")
+    program.preferences.change(recent_models=(name,))
+    window.list.choose(_key(user, "Alpha-1B-4bit"))
+    window.page.ask_to_delete()
+    user.bot.mouseClick(window.page.confirmation.yes_button, Qt.MouseButton.LeftButton)
+    window.close()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    assert not isValid(window)
+    user.bot.waitUntil(lambda: name not in program.settings.recent_models, timeout=PATIENCE_MS)
 
 
 def test_a_loaded_model_is_deleted_and_another_one_answers(user: User, window: ModelsWindow) -> None:
