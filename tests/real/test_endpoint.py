@@ -25,7 +25,9 @@ def elsewhere(starter: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         loaded = asking.load(f"{bough.url}/v1", model=bough.wait_until_ready(), key=KEY)
         assert isinstance(loaded, ModelLoaded)
         # It counts on from a given answer, so it was found out that this server continues answers.
-        assert "continue" in (loaded.capabilities or [])
+        assert {"continue", "alternatives"} <= {*(loaded.capabilities or [])}
+        assert loaded.server is not None
+        assert loaded.server.keeps_end
         yield asking
 
 
@@ -35,10 +37,16 @@ def here(starter: Path) -> Iterator[StdioWorker]:
         worker.load(starter, disk_limit_bytes=0)
         # Chunks of later prompts end where earlier ones did, so what was read before decides how they are rounded.
         # Elsewhere this was asked first, to find out whether the server continues answers.
-        turns = [{"role": "user", "content": "Count from 1 to 12, with a space between the numbers."}]
-        given = {"text": "1 2 3 4 5 6"}
-        end = worker.result("generate", messages=turns, continuation=given, sampling={"seed": 1}, max_tokens=6)
-        assert end["choices"][0]["text"].startswith(" 7")
+        for given, between, begin in (
+            ("1 2 3 4 5 6", "a space between the numbers", " 7"),
+            ("1\n2\n3\n4\n5\n6\n", "each number on a line of its own", "7"),
+        ):
+            turns = [{"role": "user", "content": f"Count from 1 to 12, with {between}."}]
+            continuation = {"text": given}
+            end = worker.result(
+                "generate", messages=turns, continuation=continuation, sampling={"seed": 1}, max_tokens=6
+            )
+            assert end["choices"][0]["text"].startswith(begin)
         yield worker
 
 

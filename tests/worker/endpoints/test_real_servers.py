@@ -102,8 +102,6 @@ def test_a_cancelled_answer_ends_and_the_server_answers_again(connected: str, as
 
 
 def test_several_answers_are_those_that_each_seed_gives_alone(connected: str, asking: Asking) -> None:
-    if connected == "llama-cpp-python":
-        pytest.skip("this server gives up a running answer when another one is asked for")
     several, _ = _answer(asking, _asked("What is a branch?"), 3, n=3)
     alone = [_answer(asking, _asked("What is a branch?"), 3 + number)[0] for number in range(3)]
     assert [choice.text for choice in several.choices] == [each.choices[0].text for each in alone]
