@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.model.message import Alternative, Message, Record
 from app.model.token_pieces import token_pieces
-from app.ui.message.message_action import ForkAtToken
+from app.ui.message.message_action import ForkAtToken, MessageAction
 from app.ui.message.message_view import MessageView
 from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.text.token_popover import visible_token
@@ -49,7 +49,7 @@ def view(qapp: QApplication, qtbot: QtBot) -> MessageView:
     assert qapp is not None
     modes = DisplayModes()
     modes.show_tokens(True)
-    shown = ShownMessage(_message(), (7,), (), is_streaming=False, is_last=True, modes=modes)
+    shown = ShownMessage(_message(), (7,), [MessageAction.CONTINUE], is_streaming=False, is_last=True, modes=modes)
     view = MessageView(shown, theme("light"))
     qtbot.addWidget(view)
     view.resize(500, 300)
