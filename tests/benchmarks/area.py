@@ -17,7 +17,10 @@ _PATIENCE_S = 3600
 
 
 def rows_of(area: str) -> Iterator[Row]:
-    """Yield the rows of an area measured in its own process, and a failure row if that fails."""
+    """Yield the rows of an area measured in its own process, and a failure row if that fails.
+
+    Rows of an area that say what failed in it are followed by the others.
+    """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_measure, args=(area, sender))
@@ -28,7 +31,7 @@ def rows_of(area: str) -> Iterator[Row]:
         with contextlib.suppress(EOFError):
             while not is_done and receiver.poll(_PATIENCE_S):
                 row: Row | None = receiver.recv()
-                is_done = row is None or row["failure"] is not None
+                is_done = row is None
                 if row is not None:
                     yield row
             if not is_done:
@@ -46,7 +49,7 @@ def _measure(area: str, sender: Connection) -> None:
     try:
         for row in importlib.import_module(f"tests.benchmarks.{area}").rows():
             sender.send(row)
-        sender.send(None)
     except Exception as error:  # noqa: BLE001 whatever it is, the other areas are measured
         traceback.print_exc()
         sender.send(failed(area, f"{type(error).__name__}: {error}"))
+    sender.send(None)

@@ -63,14 +63,12 @@ class Bundle(Protocol):
 
 
 class Folder:
-    """The files of a folder and of the folders in it."""
+    """Files of a folder and of the folders in it."""
 
-    def __init__(self, root: Path, paths: Sequence[str] | None = None) -> None:
-        """`paths`: the files that belong together; None means all files."""
+    def __init__(self, root: Path, paths: Sequence[str]) -> None:
+        """`paths`: the files that belong together, sorted."""
         self._root = root
-        if paths is None:
-            paths = sorted(found.relative_to(root).as_posix() for found in root.rglob("*") if found.is_file())
-        self.paths: Sequence[str] = paths
+        self.paths = paths
 
     def open(self, path: str) -> IO[bytes]:
         return opened(self._root / path)

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from app.model.database import StoreError
 from app.model.grafts import Graft
-from app.model.imports.source import Aside, Found, Problem, conversations_in, num_bytes
+from app.model.imports.source import Aside, Found, Problem, conversations_in, sizes
 from app.model.message import Message, is_part
 from app.model.own_files import open_own
 from app.model.sources import OURS, Head, Known, Source, digest_of, head_of, keys_of, news_of
@@ -31,6 +31,7 @@ _BATCH_MESSAGES = 4_000
 _RESERVED_BYTES = 2 << 20
 _MAX_PROBLEMS = 1_000
 _POLL_S = 0.05
+_FILES_AT_ONCE = 500
 
 
 class Progress(NamedTuple):
@@ -103,8 +104,11 @@ def _run(
     store: Store, paths: Sequence[Path], *, is_written: bool, with_twins: bool
 ) -> Generator[Progress, None, Summary]:
     summary = Summary()
-    total = sum(num_bytes(path) for path in paths)
-    done = 0
+    total = done = 0
+    for number, num_bytes in enumerate(itertools.chain.from_iterable(map(sizes, paths)), 1):
+        total += num_bytes
+        if number % _FILES_AT_ONCE == 0:
+            yield Progress(0, 0, 0, 0)
 
     def advance(by: int) -> None:
         nonlocal done

@@ -67,6 +67,7 @@ _READERS = (
 )  # fmt: skip
 _DATABASES = (open_webui_database, llm)
 REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
+_FILES_AT_ONCE = 500
 _HEAD_BYTES = 1 << 16
 _ARCHIVE = b"PK\x03\x04"
 _MAX_TRANSCRIPT_BYTES = 256 << 20
@@ -108,17 +109,35 @@ class Aside(NamedTuple):
     remarks: Counter[Sentence]
 
 
+_NOTHING = Aside(Counter())
+
+
 def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterator[Found | Problem | Aside]:
     """Yield the conversations and problems of a file, a folder or an archive. Never raises.
 
+    While it searches a large folder it yields now and then an `Aside` with nothing, so that the caller can stop.
     `now_ms` is the time of conversations without one; `advance` is called with the number of bytes read.
     """
     if not path.is_dir():
         yield from _in_path(path, alone(path), now_ms, advance)
         return
-    folder = Folder(path)
+    files: list[str] = []
+    for number, found in enumerate(path.rglob("*"), 1):
+        # Some files may not be looked at.
+        with contextlib.suppress(OSError):
+            if found.is_file():
+                files.append(found.relative_to(path).as_posix())
+        if number % _FILES_AT_ONCE == 0:
+            yield _NOTHING
+    folder = Folder(path, sorted(files))
     surroundings = Surroundings(folder)
-    readable = _readable(folder)
+    readable: list[str] = []
+    all_files = set(folder.paths)
+    for number, file in enumerate(folder.paths, 1):
+        if _may_hold_conversations(folder, PurePosixPath(file), all_files):
+            readable.append(file)
+        if number % _FILES_AT_ONCE == 0:
+            yield _NOTHING
     if not readable:
         yield Problem(verbatim(str(path)), Sentence("this folder contains no files with conversations"))
     for file in readable:
@@ -150,12 +169,6 @@ def _in_path(
         yield Problem(verbatim(str(path)), Sentence("it can't be read ({error})", error=why))
 
 
-def _readable(bundle: Bundle) -> list[str]:
-    """Return the files that may hold conversations."""
-    paths = set(bundle.paths)
-    return [path for path in bundle.paths if _may_hold_conversations(bundle, PurePosixPath(path), paths)]
-
-
 def _may_hold_conversations(bundle: Bundle, path: PurePosixPath, paths: set[str]) -> bool:
     suffix = path.suffix.lower()
     if path.name == jan.THREAD_FILE and str(path.with_name(jan.LINES)) in paths:
@@ -182,7 +195,8 @@ def _is_prompt(bundle: Bundle, path: PurePosixPath) -> bool:
 def _in_archive(
     archive: Archive, where: str, now_ms: int, advance: Callable[[int], None]
 ) -> Iterator[Found | Problem | Aside]:
-    found = _readable(archive)
+    paths = set(archive.paths)
+    found = [path for path in archive.paths if _may_hold_conversations(archive, PurePosixPath(path), paths)]
     readable = [path for path in found if not path.lower().endswith(".zip")]
     # Exports of ChatGPT and Claude also contain JSON files without conversations.
     chosen = [path for path in readable if Path(path).name.lower().startswith("conversations")] or readable
@@ -437,12 +451,18 @@ def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
                     )
 
 
-def num_bytes(path: Path) -> int:
-    """Return the number of bytes to read, for progress; 0 if it is not known."""
+def sizes(path: Path) -> Iterator[int]:
+    """Yield numbers of bytes to read, for progress, one for each file of a folder; 0 where it is not known."""
+    if not path.is_dir():
+        yield _num_bytes(path)
+        return
+    for found in path.rglob("*"):
+        yield _num_bytes(found) if found.suffix.lower() in SUFFIXES else 0
+
+
+def _num_bytes(path: Path) -> int:
     # A damaged archive raises errors of many types.
     with contextlib.suppress(Exception):
-        if path.is_dir():
-            return sum(num_bytes(found) for found in path.rglob("*") if found.suffix.lower() in SUFFIXES)
         if not path.is_file():
             return 0
         if zipfile.is_zipfile(path):

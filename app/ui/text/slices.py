@@ -48,7 +48,7 @@ _MAX_CHARS = 2_000
 _MIN_CHARS = 100
 _LINE_COST = 40
 _MARK_COST = 20
-_TURN_COST = 6
+_TURN_COST = 3
 _PIPE_COST = 20
 """The additional cost of a mark between cells, compared with other marks."""
 _MARK = re.compile(r"[\[\]$*_`|<>&~!#\\]")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from app.model.database import StoreError
 from app.model.exports.excerpt import whole_tree
+from app.model.imports import importing, source
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, grafted
 from app.model.imports.importing import Update, import_files, plan_import
 from app.model.imports.json_stream import CountedFile, MendedJson, json_values_in
@@ -124,6 +125,23 @@ def test_a_cancelled_import_changes_nothing(store: Store, tmp_path: Path, num_st
     assert (store.conversations.all(), store.messages.shown_by(planted.conversation_id)) == before
     assert store.search.find("q1 q2 q700 a2") == []
     assert import_all(store, tmp_path / "in.json").num_conversations == 3_000
+
+
+def test_a_large_folder_can_be_left_while_it_is_searched(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (importing, source):
+        monkeypatch.setattr(module, "_FILES_AT_ONCE", 10)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for number in range(40):
+        (folder / f"{number}").touch()
+    steps = plan_import(store, [folder])
+    # Its files are counted, listed and looked into; a caller can stop after each step.
+    for _ in range(3 * 4):
+        assert next(steps).num_conversations == 0
+    summary = result_of(steps)
+    assert [str(problem.why) for problem in summary.problems] == ["this folder contains no files with conversations"]
 
 
 def test_a_fork_made_during_a_cancelled_import_is_kept(store: Store, tmp_path: Path) -> None:
