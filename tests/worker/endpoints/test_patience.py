@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -82,20 +83,25 @@ def test_a_connection_that_outlasts_the_machine_s_sleep_goes_on(
     monkeypatch.setattr(patience, "_AWAKE_S", PATIENCE_S)
     server.fail("chat", Fault(end="stall", after_bytes=900))
 
-    async def ask() -> str:
-        asked = Server(Endpoint(url=server.url, name="Test", model="script"))
-        answer = Answer("Test", (), 0)
-        text = ""
-        async for event in asked.events(_BODY):
-            text += answer.take(event)
-            request = server.requests_of("chat")[0]
-            if text and not request.ended:
-                await asyncio.to_thread(request.stalled.wait, PATIENCE_S)
-                request.go_on()
-        await asked.close()
-        return text + answer.end("eos")
+    sleeps, slept = patience.slept_s, threading.Event()
 
-    assert asyncio.run(ask()) == _TEXT
+    def slept_s() -> float:
+        seconds = sleeps()
+        if seconds:
+            slept.set()
+        return seconds
+
+    monkeypatch.setattr(patience, "slept_s", slept_s)
+
+    def go_on() -> None:
+        assert slept.wait(PATIENCE_S)
+        server.requests_of("chat")[0].go_on()
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    text, failure = _ask(server)
+    thread.join()
+    assert (text, failure) == (_TEXT, None)
 
 
 def test_a_request_that_a_server_may_be_working_on_is_sent_once() -> None:
