@@ -159,8 +159,13 @@ def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_m
     application = open_bough()
     controller, link = application.controller, application.link
     notices: list[Notice] = []
-    # The offer of a report comes beside them.
-    controller.program.notices.posted.connect(lambda notice: notice.cause and notices.append(notice))
+
+    def on_posted(notice: Notice) -> None:
+        # The offer of a report comes beside them.
+        if notice.cause:
+            notices.append(notice)
+
+    controller.program.notices.posted.connect(on_posted)
     for number in range(3):
         # The window is painted before the first worker is started.
         qtbot.waitUntil(lambda: link.pid is not None, timeout=PATIENCE_MS)

@@ -340,7 +340,9 @@ def complete_requests(engine: Engine, commands: Sequence[Generate]) -> list[Comp
 
 def _total(usages: Sequence[Usage]) -> Usage:
     """Add up the usage of several requests. Peak memory is the maximum."""
-    names = Usage.__struct_fields__
-    costs = {name: [getattr(usage, name) for usage in usages] for name in names}
-    peaks = costs.pop("peak_memory_bytes")
-    return Usage(**{name: sum(each) for name, each in costs.items()}, peak_memory_bytes=max(peaks, default=0))
+    names = [name for name in Usage.__struct_fields__ if name not in {"peak_memory_bytes", "is_cached_known"}]
+    return Usage(
+        **{name: sum(getattr(usage, name) for usage in usages) for name in names},
+        peak_memory_bytes=max((usage.peak_memory_bytes for usage in usages), default=0),
+        is_cached_known=all(usage.is_cached_known for usage in usages),
+    )

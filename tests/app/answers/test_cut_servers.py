@@ -97,7 +97,7 @@ class _Life:
             self._desk.controller.send(question)
         if kind == "process killed":
             self._stalled(self._server)
-            pid = self._desk.sessions.far.link.pid
+            pid = self._desk.sessions.remote.link.pid
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
         elif kind == "program killed":
@@ -174,6 +174,6 @@ def test_the_text_before_a_cut_or_a_kill_is_kept(
             life.play(kind)
         print(dict(life.outcomes), flush=True)
     assert sum(life.outcomes.values()) == num_rounds * len(_KINDS)
-    desk.sessions.far.link.stop()
+    desk.sessions.remote.link.stop()
     desk.program.close()
     desk.close()

@@ -39,6 +39,10 @@ class _Client:
     def heartbeat(self) -> Heartbeat | None:
         return None
 
+    @property
+    def last_words(self) -> list[str]:
+        return []
+
     def stop(self, timeout_s: float = 2.0) -> None:
         self.end()
 
