@@ -50,6 +50,9 @@ def update_store(path: Path, language: str, *, was_used: bool, patience_ms: int 
 
 
 def _is_older(path: Path) -> bool:
+    # Opening a pipe would wait for ever.
+    if not path.is_file():
+        return False
     with contextlib.suppress(OSError), path.open("rb") as file:
         head = file.read(_VERSION_BYTES.stop)
         return 0 < int.from_bytes(head[_VERSION_BYTES], "big") < len(MIGRATIONS)

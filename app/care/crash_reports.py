@@ -108,7 +108,7 @@ class CrashReports:
 
     def _files(self, suffix: str) -> list[Path]:
         with contextlib.suppress(OSError):
-            return sorted(path for path in self.folder.iterdir() if path.suffix == suffix)
+            return sorted(path for path in self.folder.iterdir() if path.suffix == suffix and path.is_file())
         return []
 
     def _keep_few(self) -> None:

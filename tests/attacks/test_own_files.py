@@ -266,6 +266,11 @@ def test_the_program_waits_for_no_other_file(tmp_path: Path, kind: str, monkeypa
 
 
 _READS_AS_IT_IS = {
+    "app/care/crash_reports.py": "regular files that were listed",
+    "app/care/moving.py": "files that this program has just written",
+    "app/care/releases.py": "Bough's resources",
+    "app/ui/dialogs/questions.py": "the licences of a bundle",
+    "app/updating.py": "behind a check",
     "app/catalog/checking.py": "regular files that were listed; their names and sizes are known",
     "app/catalog/facts.py": "mlx-lm's own module, and the beginning of a listed README",
     "app/catalog/good_models.py": "Bough's resources",

@@ -170,7 +170,9 @@ def test_possible_reasons_for_a_difference_are_reported(writer: Writer) -> None:
         return structs.replace(answer, record=structs.replace(record, **fields))
 
     assert "Other library versions: mlx 0.1 → " in reasons(changed(versions={**record.versions, "mlx": "0.1"}))
-    assert "Other weights" in reasons(changed(model_identity="another"))
+    assert "The weights, the configuration or the type of device is different." in reasons(
+        changed(model_identity="another")
+    )
     assert "are unknown" in reasons(changed(model_identity=""))
     assert "The cache has full precision now and had 4 bits before" in reasons(changed(kv_bits=4))
     assert record.chunk_tokens == 512

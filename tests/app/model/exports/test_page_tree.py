@@ -7,7 +7,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,6 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtQml import QJSEngine, QJSValue
 
 from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
@@ -100,11 +99,7 @@ class _Browser:
         return [int(name[1:]) for name in self.state()["shown"]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _qt() -> Iterator[None]:
-    application = QCoreApplication.instance() or QCoreApplication([])
-    yield
-    del application
+pytestmark = pytest.mark.usefixtures("qapp")
 
 
 def _page(excerpt: Excerpt, options: Options | None = None) -> str:
