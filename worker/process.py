@@ -80,6 +80,7 @@ class WorkerClient:
         self._beats, beats = context.Pipe(duplex=False)
         self._words, words = context.Pipe(duplex=False)
         self._listener = Listener(self._words)
+        self._closing = threading.Lock()
         self._heartbeat: Heartbeat | None = None
         # A selector would be a reference cycle, and keep the pipes open until garbage is collected.
         self._readable = select.poll()
@@ -183,13 +184,15 @@ class WorkerClient:
         """Kill the worker and close its channels. Return its exit code, which is negative for a signal."""
         self.end()
         self._process.join(_KILL_S)
-        if not self._words.closed:
-            # Its last activity and its last output may not have been read yet.
-            self._listener.read()
-            self._words.close()
-            with contextlib.suppress(EOFError, OSError, DecodeError):
-                while self._beats.poll():
-                    self._heartbeat = msgpack.decode(self._beats.recv_bytes(), type=Heartbeat)
+        # Two threads may end the same worker.
+        with self._closing:
+            if not self._words.closed:
+                # Its last activity and its last output may not have been read yet.
+                self._listener.read()
+                self._words.close()
+                with contextlib.suppress(EOFError, OSError, DecodeError):
+                    while self._beats.poll():
+                        self._heartbeat = msgpack.decode(self._beats.recv_bytes(), type=Heartbeat)
         self._commands.close()
         # The queue's feeder thread holds semaphores. If this program ended while it still runs, `multiprocessing`
         # would report them as leaked. Unread commands may keep the thread from ending, so the wait is limited.

@@ -7935,7 +7935,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <name>TextChips</name>
     <message>
         <source>Type here, then press Enter</source>
-        <translation>Hier tippen, dann Eingabe</translation>
+        <translation>Text, dann Eingabe</translation>
     </message>
     <message>
         <source>Type, then press Enter; \n is a line break</source>

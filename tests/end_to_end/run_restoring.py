@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QTimer
 
@@ -23,8 +24,8 @@ def main() -> int:
     opened: list[application.Application] = []
 
     class Bough(application.Application):
-        def __init__(self, places: Places, *, is_safe: bool = False) -> None:
-            super().__init__(places, is_safe=is_safe)
+        def __init__(self, places: Places, **options: Any) -> None:
+            super().__init__(places, **options)
             opened.append(self)
             QTimer.singleShot(0, self._restore if len(opened) == 1 else self._say)
 

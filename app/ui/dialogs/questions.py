@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QLabel, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.sentences import translated
-from app.ui.parts.labels import selectable_label
+from app.ui.parts.labels import BreakingLabel, selectable_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.qt_workarounds import without_indent
 from app.ui.theme import scaled
@@ -211,7 +211,7 @@ def show_about(parent: QWidget, how_it_runs: Sequence[str], licences: Path | Non
 
     sheet = Sheet(QCoreApplication.translate("Dialogs", "About Bough"), parent)
     sheet.setObjectName("about")
-    title = QLabel(f"Bough {program_version()}")
+    title = BreakingLabel(f"Bough {program_version()}")
     title.setObjectName("heading")
     details = (
         QCoreApplication.translate(

@@ -27,7 +27,7 @@ class ShortcutsWindow(Sheet):
         page = QWidget()
         self._grid = QGridLayout(page)
         self._grid.setContentsMargins(8, 4, 8, 4)
-        self._grid.setHorizontalSpacing(24)
+        self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(8)
         self._grid.setColumnStretch(0, 1)
         writing = ((self.tr("Send"), self.tr("Enter")), (self.tr("New line"), self.tr("Shift+Enter")))
@@ -45,6 +45,12 @@ class ShortcutsWindow(Sheet):
         self.add_button(self.tr("Change keys…"), change)
         self.close_button = self.add_button(self.tr("Close"), self.close, is_primary=True)
         self.open_at(_WIDTH_PX, _HEIGHT_PX)
+        # The list is as wide as its rows, unless the screen is too narrow.
+        margins_px = self.width() - self._area.width()
+        widest_px = self.screen().availableGeometry().width() - margins_px
+        bar_px = self._area.verticalScrollBar().sizeHint().width()
+        needed_px = page.minimumSizeHint().width() + bar_px + 2 * self._area.frameWidth()
+        self._area.setMinimumWidth(min(needed_px, widest_px))
         self._area.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @property

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from app.program import Program
 from app.sentences import translated
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.radio_group import RadioGroup
@@ -37,7 +38,7 @@ class LocalApiPage(SettingsPage):
         self.switch.add(self.tr("On"))
         self.switch.choose(1 if settings.is_on else 0)
         self.state = quiet_label("")
-        self.guide = QPushButton(self.tr("How programs connect"))
+        self.guide = WrappingButton(self.tr("How programs connect"))
         self.guide.clicked.connect(self._show_guide)
         self.cards.addWidget(
             card(

@@ -15,6 +15,7 @@ from app.model.settings import CacheSettings
 from app.notices import Notice
 from app.numbers import counted, sized
 from app.program import Program
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.radio_group import RadioGroup, SizeChoice
 from app.ui.settings.settings_page import SettingsPage, card
@@ -71,7 +72,7 @@ class MemoryPage(SettingsPage):
             label.setContentsMargins(0, 4, 0, 0)
         self._precision_warning = quiet_label("")
         self._precision_warning.setObjectName("warning")
-        self.empty_button = QPushButton(self.tr("Empty"))
+        self.empty_button = WrappingButton(self.tr("Empty"))
         self._note = quiet_label("")
         self.apply_button = QPushButton(self.tr("Apply"))
         self.apply_button.setObjectName("primary")
@@ -103,7 +104,7 @@ class MemoryPage(SettingsPage):
         folder = ElidedLabel()
         folder.setObjectName("quiet")
         folder.show_text(str(self._program.cache_folder.folder))
-        show_button = QPushButton(self.tr("Show folder"))
+        show_button = WrappingButton(self.tr("Show folder"))
         show_button.clicked.connect(self._show_folder)
         self.empty_button.clicked.connect(self._program.empty_cache_folder)
         self.empty_button.setAccessibleDescription(

@@ -107,7 +107,7 @@ class SettingsWindow(QDialog):
         row.addLayout(column, 1)
         room = self.screen().availableGeometry()
         # The list goes above the page only once the window has its size, and would widen the window until then.
-        self.setMinimumSize(min(_MIN_PX[0], room.width()), min(_MIN_PX[1], room.height()))
+        self.setMinimumSize(min(grown(_MIN_PX[0]), room.width()), min(_MIN_PX[1], room.height()))
         self.resize(min(grown(_WIDTH_PX), room.width()), min(grown(_HEIGHT_PX), int(room.height() * _OF_SCREEN)))
         self._fit_list()
         self.list.setCurrentRow(0)

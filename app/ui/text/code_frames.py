@@ -252,12 +252,16 @@ class Frames:
         Nothing changed in the document before the position `changed_from`.
         """
         before = self._stops
+        # Frames that come now have no place yet.
+        num_code, num_tables = len(self.code), len(self.tables)
         self._resize(self.code, self._spare_code, len(spans), CodeFrame)
         self._resize(self.tables, self._spare_tables, len(tables), TableFrame)
         first_table = max(0, bisect.bisect(tables, changed_from, key=QTextTable.firstPosition) - 1)
+        first_table = min(first_table, num_tables)
         for number in range(first_table, len(tables)):
             self.tables[number].show(tables[number], width_px, self.tables[number - 1] if number else None)
         first_code = max(0, bisect.bisect(spans, changed_from, key=attrgetter("position")) - 1)
+        first_code = min(first_code, num_code)
         for frame, span in zip(self.code[first_code:], spans[first_code:], strict=True):
             frame.show(span, width_px)
         self._stops = self.tab_stops
