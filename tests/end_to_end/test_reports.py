@@ -88,8 +88,8 @@ def test_a_crash_of_a_worker_is_reported_with_its_step_and_place(
     assert "signal SIGSEGV" in banner.label.text()
     text = _open_report(application, qtbot).text.toPlainText()
     assert text.startswith("The model process stopped unexpectedly (signal SIGSEGV).\nThat was at ")
-    # An answer has several steps, and some are short.
-    assert re.search(r"\nIt was (?!starting|waiting)[a-z]+ing the .*, for [\d.]+ s\.\n", text)
+    # The last heartbeat may come from before the answer.
+    assert re.search(r"\nIt was .+, for [\d.]+ s\.\n", text)
     assert "\nModel: guide\n" in text
     assert "\nmlx " in text
     assert "Fatal Python error: Segmentation fault" in text

@@ -42,7 +42,7 @@ def _fit(verdict: Verdict) -> Fit:
     ("transfer", "text", "word"),
     [
         (Transfer("", "", "queued"), "", "waiting"),
-        (Transfer("", "", "queued", num_ahead=2), "2 before it", "waiting"),
+        (Transfer("", "", "queued", num_ahead=2), "2 ahead", "waiting"),
         (Transfer("", "", "paused", num_bytes=512_000, total_bytes=1_024_000), "500 KiB of 1,000 KiB", "paused"),
         (Transfer("", "", "failed"), "", "failed"),
         (Transfer("", "", "running"), "", ""),
