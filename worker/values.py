@@ -124,7 +124,7 @@ class ServerFacts(Struct, frozen=True):
     """The abilities of a server's model, found by trying them. Valid until `version` changes, or a request fails."""
 
     version: Annotated[str, Meta(max_length=200)]
-    """What the server says about itself and the model, as a hash."""
+    """A hash of what the server reports about itself and the model."""
     continued_by: ContinuedBy = ""
     keeps_end: bool = False
     """Whether spaces and line ends at the end of a given beginning count. Some templates leave them out."""

@@ -80,7 +80,7 @@ UNUSED_PLUGINS = (
 """Patterns of Qt plugins, each `kind/file`. Their libraries stay out, too."""
 
 _UNUSED_FILES = (
-    # What compilers need, tests, and what only developers read.
+    # Headers and libraries for compilers, tests, and files for developers.
     *("mlx/include/*", "mlx/share/*", "mlx/lib/cmake/*", "*/cmake/*", "*.pyi", "*.hpp", "*.h", "*.cu", "*.pxd"),
     *("*/tests/*", "*/__pycache__/*.pyc", "*/py.typed", "resources/pictures/*", "resources/translations/*.ts"),
     # `build.py` puts in what programs ask for. The rest, as the list of installed files, differs from build to build.

@@ -290,7 +290,7 @@ def finish(app: Path, work: Path, dist: Path, program_version: str) -> Path:
     if profile:
         _notarize(image, profile)
         _run("xcrun", "stapler", "staple", str(image))
-        # What macOS asks before it opens a download.
+        # macOS makes the same check before it opens a download.
         _run("spctl", "--assess", "--type", "execute", "--verbose=2", str(app))
         _run("spctl", "--assess", "--type", "open", "--context", "context:primary-signature", "--verbose=2", str(image))
     elif is_signed:

@@ -32,7 +32,7 @@ _POOL = 1_000_000
 _DAY_MS = 24 * 3600 * 1000
 _LIMIT = 50
 _TELL_S = 10
-"""Progress is told this often."""
+"""The interval between two reports of progress."""
 _ROLES: tuple[Role, ...] = ("user", "assistant", "note", "file")
 _SIGNS = ("C++ ", "C#", ".net", "a_b", "->", "??", "=")
 """Messages have some of these."""

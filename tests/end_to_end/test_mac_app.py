@@ -1,4 +1,4 @@
-"""What the bundle needs for macOS, as far as it can be tried without a Mac: the plist, libraries' headers, the order of
+"""The macOS part of the bundle, as far as it can be tried without a Mac: the plist, libraries' headers, the order of
 signing. The programs of macOS are stand-ins; the workflow runs the real ones.
 """
 

@@ -102,7 +102,7 @@ def test_each_call_that_logs_has_a_literal_text() -> None:
 
 
 def _speak(_commands: object, _events: object, _cache: object, how: Any, _beats: object, words: Any) -> None:
-    """What the process of these tests does."""
+    """Run in the process that these tests start."""
     with logging_to(words, "worker"):
         logging.getLogger("worker.somewhere").warning("It can't be kept: %s", ValueError(SECRET))
         # As a hook may do.

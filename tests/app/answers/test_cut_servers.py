@@ -46,7 +46,7 @@ class _Life:
         self.outcomes: collections.Counter[tuple[str, str]] = collections.Counter()
         desk.answers.text_appended.connect(self._on_text)
         self._add("0451cafe", server)
-        # What the server can do is found out before anything is cut.
+        # The window finds out the server's abilities before the first cut.
         self._begin("0451cafe")
         desk.controller.send("Hello")
         assert self._answered().text == _TEXT

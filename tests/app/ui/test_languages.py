@@ -191,7 +191,7 @@ def test_a_window_in_the_former_language_hears_nothing_any_more(qtbot: QtBot, tm
         desk.program.settings_changed.emit()
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         assert not isValid(former)
-        # What still reaches something of the window is reported as an error of this test.
+        # pytest-qt fails this test if a signal still reaches the closed window.
         _window, controller = windows.first
         controller.send("v")
         desk.link.finished(desk.link.asked[-1], "b")
